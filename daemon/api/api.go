@@ -1,0 +1,138 @@
+// Package api holds the wire types of hpcenvd and its client. It is a leaf: it
+// imports nothing of this module, so hooks and the command line may use it.
+package api
+
+import "context"
+
+// Service is what hpcenvd does for its users. The client in this package talks
+// to a daemon; package daemon/service does the same in-process on a store of
+// the user's own.
+type Service interface {
+	// Prepare makes what the request names and reports progress through
+	// report, which is called from one goroutine. Preparing what is there does
+	// no work. Cancelling ctx stops waiting; a daemon goes on working.
+	Prepare(ctx context.Context, req *PrepareRequest, report func(Event)) (*PrepareResult, error)
+	// List returns the published environments, newest first.
+	List(ctx context.Context) ([]Environment, error)
+	// Inspect returns one environment by id or unambiguous prefix of it.
+	Inspect(ctx context.Context, id string) (*EnvironmentDetail, error)
+	// Status tells who serves, from where, and which platforms the cluster has.
+	Status(ctx context.Context) (*Status, error)
+}
+
+// PrepareRequest asks for environments of a lock.
+type PrepareRequest struct {
+	// Lock is the bytes of the lock file; LockPath is only for messages and for
+	// resolving relative locations on the client's side.
+	Lock     []byte `json:"lock"`
+	LockPath string `json:"lock_path"`
+	// Environments by name; empty = default. All = every one.
+	Environments []string `json:"environments,omitempty"`
+	All          bool     `json:"all,omitempty"`
+	// Platforms by conda subdir; empty = every architecture of the cluster.
+	Platforms []string `json:"platforms,omitempty"`
+	// Activations: environment name → canonical JSON of activation.Manifest,
+	// kept with the lock.
+	Activations map[string][]byte `json:"activations,omitempty"`
+	DryRun      bool              `json:"dry_run,omitempty"`
+}
+
+// Event is a step of a running Prepare.
+type Event struct {
+	// Type: "plan", "fetch", "fetched", "link", "published", "note", "wait".
+	Type string `json:"type"`
+	// Package that is fetched, with bytes so far and in all (0 = not known).
+	Package string `json:"package,omitempty"`
+	Done    int64  `json:"done,omitempty"`
+	Total   int64  `json:"total,omitempty"`
+	// Totals of the whole request so far.
+	PackagesDone  int   `json:"packages_done,omitempty"`
+	PackagesTotal int   `json:"packages_total,omitempty"`
+	BytesDone     int64 `json:"bytes_done,omitempty"`
+	BytesTotal    int64 `json:"bytes_total,omitempty"`
+	// Environment and Platform for link and published.
+	Environment string `json:"environment,omitempty"`
+	Platform    string `json:"platform,omitempty"`
+	// Text is one line for people.
+	Text string `json:"text,omitempty"`
+}
+
+// PrepareResult is what a Prepare ended with.
+type PrepareResult struct {
+	LockDigest   string        `json:"lock_digest"`
+	Environments []Environment `json:"environments"`
+	// Skipped: one line per environment and platform that was wanted but is not
+	// in the lock.
+	Skipped []string `json:"skipped,omitempty"`
+	// Packages that were there already, and that were fetched.
+	PackagesKept int   `json:"packages_kept"`
+	PackagesNew  int   `json:"packages_new"`
+	BytesFetched int64 `json:"bytes_fetched"`
+	// Seconds it took.
+	Seconds float64 `json:"seconds"`
+	// Notes for the user.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Environment is one published environment of one platform.
+type Environment struct {
+	ID         string `json:"id"`
+	Name       string `json:"name"`
+	Platform   string `json:"platform"`
+	LockDigest string `json:"lock_digest"`
+	Prefix     string `json:"prefix"`
+	TreeDigest string `json:"tree_digest"`
+	Packages   int    `json:"packages"`
+	Files      int    `json:"files"`
+	Bytes      int64  `json:"bytes"`
+	// New: this request made it. Only in a PrepareResult.
+	New bool `json:"new,omitempty"`
+	// Created, RFC 3339.
+	Created string `json:"created,omitempty"`
+}
+
+// EnvironmentDetail is Environment with what Inspect adds.
+type EnvironmentDetail struct {
+	// Platforms for which the id is published.
+	Platforms []PlatformDetail `json:"platforms"`
+	ID        string           `json:"id"`
+}
+
+// PlatformDetail is the content of one platform of an environment.
+type PlatformDetail struct {
+	Environment
+	PackageList    []Package `json:"package_list"`
+	Conflicts      []string  `json:"conflicts,omitempty"`
+	SkippedScripts []string  `json:"skipped_scripts,omitempty"`
+	Notes          []string  `json:"notes,omitempty"`
+}
+
+// Package is a locked package.
+type Package struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Build   string `json:"build"`
+	SHA256  string `json:"sha256"`
+	URL     string `json:"url"`
+	Size    int64  `json:"size"`
+}
+
+// Status of a service.
+type Status struct {
+	// Store as this host sees it, and the prefix root.
+	Store      string `json:"store"`
+	PrefixRoot string `json:"prefix_root"`
+	// Platforms that the cluster's nodes have (conda subdirs), with node counts.
+	Platforms map[string]int `json:"platforms"`
+	Version   string         `json:"version"`
+	// Embedded: no daemon; a store of the user's own.
+	Embedded bool `json:"embedded"`
+}
+
+// Error is an error as the API carries it. Code is the exit code of design 9.
+type Error struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+func (e *Error) Error() string { return e.Message }

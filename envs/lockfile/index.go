@@ -1,0 +1,22 @@
+package lockfile
+
+// Index is locks/<digest>/index.json: what a submission needs to know of a lock
+// without parsing it again (a lock of a megabyte costs more to parse than a
+// whole sbatch).
+type Index struct {
+	Version int `json:"version"`
+	// Digest of the lock.
+	Digest string `json:"digest"`
+	// Environments by name.
+	Environments map[string]IndexEnvironment `json:"environments"`
+}
+
+// IndexEnvironment is one environment of a lock.
+type IndexEnvironment struct {
+	// ID is the environment id on this store; it covers all platforms.
+	ID string `json:"id,omitempty"`
+	// Error says why the environment has no id (unsupported entries, …).
+	Error string `json:"error,omitempty"`
+	// Platforms: conda subdirs that the lock has for it, sorted.
+	Platforms []string `json:"platforms"`
+}

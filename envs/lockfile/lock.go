@@ -1,0 +1,94 @@
+// Package lockfile reads lock files into one domain type.
+//
+// Enters: the bytes of a pixi.lock (versions 6 and 7). Leaves: a Lock. Each
+// file version has a frozen model of its own (model_v6.go, model_v7.go); what
+// other rooms see is only the Lock.
+package lockfile
+
+import "errors"
+
+// ErrLock is the class of every error about a lock's own content (not YAML,
+// unknown version, entries that contradict one another). The text names line
+// or entry.
+var ErrLock = errors.New("lock file cannot be used")
+
+// Lock is a lock file, independent of its version.
+type Lock struct {
+	// Version is the number in the file.
+	Version int
+	// Digest is the lower-case hex sha256 of the file's bytes.
+	Digest string
+	// Environments, sorted by name.
+	Environments []*Environment
+}
+
+// Environment is a named environment of a lock.
+type Environment struct {
+	Name string
+	// Channels as URLs, in the lock's order, without trailing slash.
+	Channels []string
+	// Platforms for Linux, sorted by Name. Platforms of other systems are read,
+	// checked and left out here; their names are in Skipped.
+	Platforms []*Platform
+	Skipped   []string
+}
+
+// Platform holds the packages of one environment for one platform of the lock.
+type Platform struct {
+	// Name is the lock's name for it (v7 may have aliases); Subdir is the conda
+	// subdir, e.g. linux-64.
+	Name, Subdir string
+	// VirtualPackages as the lock has them (v7 only), e.g. "__glibc=2.28".
+	VirtualPackages []string
+	// Conda packages in the lock's order.
+	Conda []*CondaPackage
+	// Unsupported lists entries that this program cannot install yet: source
+	// packages, wheels, source trees. Reading a lock that has them is not an
+	// error; materializing one is, and names them all.
+	Unsupported []Unsupported
+}
+
+// Unsupported is an entry of a lock that cannot be installed, and why.
+type Unsupported struct {
+	Location string
+	Reason   string
+}
+
+// CondaPackage is one locked conda archive with its record.
+type CondaPackage struct {
+	// Location is the URL or path exactly as the lock has it.
+	Location string
+	// URL is the location as a URL (http, https, file). For a path it is
+	// relative to the lock's directory until Resolve was called.
+	URL string
+	// Local: the location is a path or file URL.
+	Local bool
+
+	Name, Version, Build string
+	BuildNumber          int64
+	Subdir               string
+	// Noarch is "", "python" or "generic".
+	Noarch string
+	// Channel URL, without trailing slash; "" for a bare path.
+	Channel string
+	// FileName is the archive's name.
+	FileName    string
+	SHA256, MD5 string
+	// Size in bytes; 0 = the lock does not say.
+	Size                int64
+	Depends, Constrains []string
+	Features            string
+	TrackFeatures       []string
+	License             string
+	LicenseFamily       string
+	// PythonSitePackagesPath is python_site_packages_path (CEP 17).
+	PythonSitePackagesPath string
+	// Timestamp in milliseconds since 1970; 0 = none.
+	Timestamp int64
+	// Purls as the lock has them; HasPurls tells an empty list from none.
+	Purls    []string
+	HasPurls bool
+	// Arch and OS are the record's "arch" and "platform" (derived from Subdir
+	// where the lock has none).
+	Arch, OS string
+}
