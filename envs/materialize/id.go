@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"path/filepath"
 	"regexp"
 	"sort"
 	"strings"
@@ -62,7 +61,8 @@ type idRecord struct {
 // ID is the environment id: 32 hex digits over all that decides the bytes of its
 // prefixes. perPlatform is the environment by conda subdir; platforms that the
 // store's FORMAT does not list, or that the environment lacks, do not count.
-// prefixRoot is PrefixBase(f, store). The order of packages does not matter; the
+// prefixRoot is the store's PrefixRoot: the
+// cluster's, or in a user's own store the path of the store. The order of packages does not matter; the
 // same input always gives the same id.
 func ID(f cache.Format, prefixRoot string, perPlatform map[string]*lockfile.Platform, opt Options) string {
 	in := idInput{Linker: LinkerVersion, PrefixRoot: prefixRoot, Own: f.PrefixRoot == "", Options: opt}
@@ -125,21 +125,4 @@ func withoutCredentials(s string) string {
 		out = strings.Replace(out, loc, "/", 1)
 	}
 	return out
-}
-
-// PrefixBase is the prefix root that an id covers: the cluster's, or, in a
-// user's own store, the path of the store.
-func PrefixBase(f cache.Format, store string) string {
-	if f.PrefixRoot != "" {
-		return f.PrefixRoot
-	}
-	return store
-}
-
-// Prefix is the path written into an environment's files.
-func Prefix(f cache.Format, store, id, platform string) string {
-	if f.PrefixRoot != "" {
-		return filepath.Join(f.PrefixRoot, id)
-	}
-	return filepath.Join(store, "trees", platform, id)
 }
