@@ -1,5 +1,5 @@
-// Package testdata finds the data that tests share and that is too large for
-// the repository.
+// Package testdata finds the real-world data that tests read. It is for tests
+// only: nothing enters, the path of a directory leaves.
 package testdata
 
 import (
@@ -8,21 +8,23 @@ import (
 	"testing"
 )
 
-// Shared returns the directory of the shared data: $HPCENV_SHARED, or shared
-// beside the repository. Where it is absent the test is skipped, and says so.
+// Shared returns the directory of the shared data: $HPCENV_SHARED, or
+// ../shared beside the repository. Where neither is there the test is skipped,
+// loudly.
 func Shared(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv("HPCENV_SHARED")
 	if dir == "" {
-		dir = filepath.Join(filepath.Dir(root(t)), "shared")
+		dir = filepath.Join(root(t), "..", "shared")
 	}
-	if st, err := os.Stat(filepath.Join(dir, "data")); err != nil || !st.IsDir() {
-		t.Skipf("SHARED DATA ABSENT: %s has no directory data; set HPCENV_SHARED to run this test", dir)
+	info, err := os.Stat(filepath.Join(dir, "data"))
+	if err != nil || !info.IsDir() {
+		t.Skipf("SHARED DATA ABSENT: %s has no directory data; set HPCENV_SHARED to the directory that has it", dir)
 	}
 	return dir
 }
 
-// root is the repository's root: the nearest directory upwards with a go.mod.
+// root is the directory of go.mod, upwards from where the test runs.
 func root(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -33,10 +35,10 @@ func root(t testing.TB) string {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 			return dir
 		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			t.Fatal("no go.mod above the test's directory")
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			t.Fatal("no go.mod upwards from the working directory")
 		}
-		dir = up
+		dir = parent
 	}
 }
