@@ -14,7 +14,8 @@ import (
 
 // build makes the targets and fills in res.
 func (r *run) build(ctx context.Context, targets []target, res *Result) error {
-	all := &shelf{locked: map[string]*lockfile.CondaPackage{}, manifests: map[string]*cache.Manifest{}}
+	need := &shelf{locked: map[string]*lockfile.CondaPackage{}, manifests: map[string]*cache.Manifest{}}
+	all := map[string]bool{}
 	for _, t := range targets {
 		meta, err := materialize.Published(r.deps.Store, t.id, t.subdir)
 		if err != nil && !errors.Is(err, cache.ErrNotFound) {
@@ -23,31 +24,28 @@ func (r *run) build(ctx context.Context, targets []target, res *Result) error {
 		res.Environments = append(res.Environments, Environment{Name: t.env, Platform: t.subdir, ID: t.id, Meta: meta, New: meta == nil})
 		r.progress.send(Event{Type: EventPlan, Environment: t.env, Platform: t.subdir, New: meta == nil})
 		for _, p := range t.platform.Conda {
-			all.locked[p.SHA256] = p
+			all[p.SHA256] = true
+			if meta == nil { // a published environment needs its packages no more
+				need.locked[p.SHA256] = p
+			}
 		}
 	}
-	missing, err := r.missing(all)
+	missing, err := r.missing(need)
 	if err != nil {
 		return err
 	}
-	// A published environment does not need its packages any more.
-	missing = onlyOf(missing, targets, res.Environments)
 	var bytes int64
 	for _, p := range missing {
 		bytes += p.Size
 	}
-	res.PackagesNew, res.PackagesKept = len(missing), len(all.locked)-len(missing)
+	res.PackagesNew, res.PackagesKept = len(missing), len(all)-len(missing)
 	res.BytesFetched = bytes
-	r.progress.start(res.PackagesKept, len(all.locked), bytes)
+	r.progress.start(res.PackagesKept, len(all), bytes)
 	if r.req.DryRun {
 		return nil
 	}
 	if err := r.needLocal(missing); err != nil {
 		return err
-	}
-	need := &shelf{locked: map[string]*lockfile.CondaPackage{}, manifests: all.manifests}
-	for _, p := range missing {
-		need.locked[p.SHA256] = p
 	}
 	if err := r.obtain(ctx, need, missing); err != nil {
 		return err
@@ -57,30 +55,11 @@ func (r *run) build(ctx context.Context, targets []target, res *Result) error {
 		res.BytesFetched += need.manifests[p.SHA256].Size
 	}
 	for i, t := range targets {
-		if err := r.link(ctx, t, all.manifests, &res.Environments[i]); err != nil {
+		if err := r.link(ctx, t, need.manifests, &res.Environments[i]); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// onlyOf keeps the packages that a target not yet published has.
-func onlyOf(packages []*lockfile.CondaPackage, targets []target, envs []Environment) []*lockfile.CondaPackage {
-	wanted := map[string]bool{}
-	for i, t := range targets {
-		if envs[i].Meta == nil {
-			for _, p := range t.platform.Conda {
-				wanted[p.SHA256] = true
-			}
-		}
-	}
-	var out []*lockfile.CondaPackage
-	for _, p := range packages {
-		if wanted[p.SHA256] {
-			out = append(out, p)
-		}
-	}
-	return out
 }
 
 // link makes and publishes one target, unless it is there.
