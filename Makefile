@@ -7,11 +7,6 @@ CC         ?= gcc
 CC_ARM64   ?= aarch64-linux-gnu-gcc
 RESULTS    := $(BUILD)/test-results
 DEVCLUSTER := contrib/devcluster/devcluster
-SHIM_SRC   := $(wildcard slurm/spank/*.c)
-SHIM_DEPS  := $(SHIM_SRC) $(wildcard slurm/spank/*.h) $(wildcard slurm/spank/*.map)
-SHIM_MAP   := $(firstword $(wildcard slurm/spank/*.map))
-SHIM_FLAGS := -std=gnu11 -O2 -g -fPIC -shared -Wall -Wextra -Werror -fvisibility=hidden \
-	-D_GNU_SOURCE -I$(BUILD)/include -Wl,--version-script=$(SHIM_MAP) -Wl,-z,relro,-z,now
 # Where the tests find what was built.
 export HPCENV_BUILD := $(CURDIR)/$(BUILD)
 
@@ -43,21 +38,15 @@ go-build:
 	CGO_ENABLED=1 GOARCH=amd64 $(GO) build -trimpath -o $(BUILD)/amd64/hpcenvd ./cmd/hpcenvd
 	contrib/ci/static.sh $(BUILD)/amd64/hpcenv $(BUILD)/arm64/hpcenv
 
-shim: $(BUILD)/amd64/spank_hpcenv.so $(BUILD)/arm64/spank_hpcenv.so
-
-# Only Slurm's own headers, for both compilers; they do not differ between
-# architectures.
-$(BUILD)/include/slurm:
-	mkdir -p $(BUILD)/include
-	ln -sfn /usr/include/slurm $@
-
-$(BUILD)/amd64/spank_hpcenv.so: $(SHIM_DEPS) | $(BUILD)/include/slurm
-	@mkdir -p $(@D)
-	$(CC) $(SHIM_FLAGS) -o $@ $(SHIM_SRC)
-
-$(BUILD)/arm64/spank_hpcenv.so: $(SHIM_DEPS) | $(BUILD)/include/slurm
-	@mkdir -p $(@D)
-	$(CC_ARM64) $(SHIM_FLAGS) -o $@ $(SHIM_SRC)
+# slurm/spank has a Makefile of its own, which knows what is up to date.
+shim:
+	$(MAKE) --no-print-directory -C slurm/spank CC=$(CC) OUT=$(CURDIR)/$(BUILD)/shim/amd64
+	$(MAKE) --no-print-directory -C slurm/spank CC=$(CC_ARM64) OUT=$(CURDIR)/$(BUILD)/shim/arm64
+	@mkdir -p $(BUILD)/amd64 $(BUILD)/arm64
+	@for arch in amd64 arm64; do \
+		cmp -s $(BUILD)/shim/$$arch/hpcenv_spank.so $(BUILD)/$$arch/hpcenv_spank.so || \
+		install -m 644 $(BUILD)/shim/$$arch/hpcenv_spank.so $(BUILD)/$$arch/hpcenv_spank.so || exit 1; \
+	done
 
 # ---- the main job ---------------------------------------------------------
 
@@ -88,7 +77,7 @@ unit: | $(RESULTS)
 	contrib/ci/gotest.sh $(RESULTS)/unit.json -race -timeout 10m ./...
 
 ctest:
-	$(MAKE) -C slurm/spank test
+	$(MAKE) --no-print-directory -C slurm/spank CC=$(CC) OUT=$(CURDIR)/$(BUILD)/shim/amd64 test
 
 # The roots that the cluster tests need, made once per machine.
 roots:
