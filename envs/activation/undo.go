@@ -1,14 +1,8 @@
 package activation
 
 import (
-	"bytes"
-	"compress/flate"
 	"crypto/sha256"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"strings"
 )
 
@@ -22,39 +16,38 @@ const (
 	// maxOld bounds one remembered value: what is larger is not worth carrying
 	// in every process of a job.
 	maxOld = 4 << 10
+	// hashLen bytes tell a value from another; nothing rests on more.
+	hashLen = 6
 )
 
-// undoDict primes the compressor with what every record holds. It belongs to
-// undoVersion: changing it needs a new one.
-const undoDict = `","k":"s","h":""},{"n":"PYTHONNOUSERSITE{"n":"PIXI_ENVIRONMENT_PLATFORMS{"n":"PIXI_ENVIRONMENT_NAME` +
-	`{"n":"PIXI_PROJECT_VERSION{"n":"PIXI_PROJECT_MANIFEST{"n":"PIXI_PROJECT_NAME{"n":"PIXI_PROJECT_ROOT{"n":"PIXI_IN_SHELL` +
-	`{"n":"PIXI_PROMPT{"n":"CONDA_DEFAULT_ENV{"n":"CONDA_SHLVL{"n":"CONDA_PREFIX{"n":"LD_LIBRARY_PATH{"c":[{"n":"PATH","k":"p","v":"/opt/hpcenv/e/`
+// undoDict primes the compressor with the names that every record holds. It
+// belongs to undoVersion: changing it needs a new one.
+const undoDict = "PYTHONNOUSERSITE PIXI_ENVIRONMENT_PLATFORMS PIXI_ENVIRONMENT_NAME PIXI_PROJECT_VERSION PIXI_PROJECT_MANIFEST " +
+	"PIXI_PROJECT_NAME PIXI_PROJECT_ROOT PIXI_IN_SHELL PIXI_PROMPT CONDA_DEFAULT_ENV LD_LIBRARY_PATH CONDA_SHLVL CONDA_PREFIX PATH /opt/hpcenv/e/"
 
 // entry says how to take one change back.
 type entry struct {
-	Name string `json:"n"`
-	// Kind: "s" set, "u" unset, "p" prepend, "a" append.
-	Kind string `json:"k"`
+	Name string
+	// Kind: 's' set, 'u' unset, 'p' prepend, 'a' append.
+	Kind byte
 	// Hash of the value set: only a value that is still ours is taken back.
-	Hash string `json:"h,omitempty"`
+	Hash [hashLen]byte
 	// Old is what was there before; nil = the variable was not set. For
 	// prepend and append only an old value that was set but empty is kept.
-	Old *string `json:"o,omitempty"`
-	// Value is the elements put before or after.
-	Value string `json:"v,omitempty"`
-	// Sep of the list; "" = ":".
-	Sep string `json:"t,omitempty"`
+	Old *string
+	// Value is the elements put before or after, and Sep their separator.
+	Value, Sep string
 }
 
 // record is the content of HPCENV_UNDO: the common layer and the platform's.
 type record struct {
-	Common   []entry `json:"c,omitempty"`
-	Platform []entry `json:"p,omitempty"`
+	Common, Platform []entry
 }
 
-func valueHash(v string) string {
+func valueHash(v string) (h [hashLen]byte) {
 	sum := sha256.Sum256([]byte(v))
-	return base64.RawURLEncoding.EncodeToString(sum[:6])
+	copy(h[:], sum[:])
+	return h
 }
 
 // applyRecorded applies a patch to e and returns how to undo it, in the order
@@ -76,14 +69,11 @@ func applyRecorded(e *environ, p Patch) ([]entry, error) {
 		}
 		switch op.Kind {
 		case OpSet:
-			en.Kind, en.Hash = "s", valueHash(now)
+			en.Kind, en.Hash = 's', valueHash(now)
 		case OpUnset:
-			en.Kind = "u"
+			en.Kind = 'u'
 		case OpPrepend, OpAppend:
-			en.Kind, en.Value = op.Kind[:1], op.Value
-			if sep := sepOf(op); sep != ":" {
-				en.Sep = sep
-			}
+			en.Kind, en.Value, en.Sep = op.Kind[0], op.Value, sepOf(op)
 			if old != "" {
 				en.Old = nil
 			}
@@ -100,23 +90,19 @@ func undoEntries(e *environ, entries []entry) {
 		en := entries[i]
 		cur, has := e.get(en.Name)
 		switch en.Kind {
-		case "s":
+		case 's':
 			if has && valueHash(cur) == en.Hash {
 				restore(e, en)
 			}
-		case "u":
+		case 'u':
 			if !has && en.Old != nil {
 				restore(e, en)
 			}
-		case "p", "a":
+		case 'p', 'a':
 			if !has {
 				continue
 			}
-			sep := en.Sep
-			if sep == "" {
-				sep = ":"
-			}
-			rest, left := removeElements(cur, sep, en.Value, en.Kind == "a")
+			rest, left := removeElements(cur, en.Sep, en.Value, en.Kind == 'a')
 			if left {
 				e.set(en.Name, rest)
 			} else {
@@ -170,62 +156,4 @@ func equalStrings(a, b []string) bool {
 		}
 	}
 	return len(a) == len(b)
-}
-
-func encodeUndo(r record) (string, error) {
-	data, err := json.Marshal(r)
-	if err != nil {
-		return "", fmt.Errorf("recording the undo: %w", err)
-	}
-	var buf bytes.Buffer
-	w, err := flate.NewWriterDict(&buf, flate.BestCompression, []byte(undoDict))
-	if err != nil {
-		return "", fmt.Errorf("recording the undo: %w", err)
-	}
-	if _, err := w.Write(data); err != nil {
-		return "", fmt.Errorf("recording the undo: %w", err)
-	}
-	if err := w.Close(); err != nil {
-		return "", fmt.Errorf("recording the undo: %w", err)
-	}
-	out := undoVersion + base64.RawURLEncoding.EncodeToString(buf.Bytes())
-	if len(out) > maxUndo || len(data) > maxUndo {
-		return "", fmt.Errorf("recording the undo: %d bytes, more than the %d that an environment can carry; the environment's scripts change too many or too large variables", len(data), maxUndo)
-	}
-	return out, nil
-}
-
-func decodeUndo(s string) (record, error) {
-	body, ok := strings.CutPrefix(s, undoVersion)
-	if !ok {
-		return record{}, fmt.Errorf("%w: %s is of another version of hpcenv", ErrUndo, UndoName)
-	}
-	if len(s) > maxUndo {
-		return record{}, fmt.Errorf("%w: %s is too long", ErrUndo, UndoName)
-	}
-	packed, err := base64.RawURLEncoding.DecodeString(body)
-	if err != nil {
-		return record{}, fmt.Errorf("%w: %s: %w", ErrUndo, UndoName, err)
-	}
-	zr := flate.NewReaderDict(bytes.NewReader(packed), []byte(undoDict))
-	data, err := io.ReadAll(io.LimitReader(zr, maxUndo+1))
-	if err != nil {
-		return record{}, fmt.Errorf("%w: %s: %w", ErrUndo, UndoName, err)
-	}
-	if len(data) > maxUndo {
-		return record{}, fmt.Errorf("%w: %s is too long", ErrUndo, UndoName)
-	}
-	var r record
-	if err := json.Unmarshal(data, &r); err != nil {
-		return record{}, fmt.Errorf("%w: %s: %w", ErrUndo, UndoName, err)
-	}
-	for _, layer := range [][]entry{r.Common, r.Platform} {
-		for _, en := range layer {
-			if en.Name == "" || strings.ContainsAny(en.Name, "=\x00") || strings.ContainsRune(en.Value, 0) ||
-				(en.Old != nil && strings.ContainsRune(*en.Old, 0)) {
-				return record{}, fmt.Errorf("%w: %s holds what no environment can", ErrUndo, UndoName)
-			}
-		}
-	}
-	return r, nil
 }

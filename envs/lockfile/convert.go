@@ -22,18 +22,19 @@ func Parse(data []byte) (*Lock, error) {
 	}
 	sum := sha256.Sum256(data)
 	lock := &Lock{Version: version, Digest: hex.EncodeToString(sum[:])}
+	var model interface{ convert(*Lock) error }
 	if version == 6 {
-		model, err := readV6(&root)
-		if err != nil {
-			return nil, err
-		}
-		return lock, model.convert(lock)
+		model, err = readV6(&root)
+	} else {
+		model, err = readV7(&root)
 	}
-	model, err := readV7(&root)
+	if err == nil {
+		err = model.convert(lock)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return lock, model.convert(lock)
+	return lock, nil
 }
 
 // entry is a package of any version: one that can be installed, or one that
