@@ -7,6 +7,7 @@ package main
 import (
 	"os"
 
+	"github.com/hpcenv/hpcenv/cmd/hpcenv/cli"
 	"github.com/hpcenv/hpcenv/hooks/helper"
 )
 
@@ -19,5 +20,5 @@ func main() {
 			os.Exit(helper.Main(os.Args[1:]))
 		}
 	}
-	os.Exit(Main(os.Args[1:]))
+	os.Exit(cli.Main(os.Args[1:]))
 }

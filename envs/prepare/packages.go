@@ -129,7 +129,7 @@ func (r *run) takeIn(ctx context.Context, s *shelf, claimed []string) (err error
 
 // stage fetches one package and unpacks it.
 func (r *run) stage(ctx context.Context, p *lockfile.CondaPackage) (*cache.Staged, error) {
-	src, err := source(p)
+	src, err := Source(p)
 	if err != nil {
 		return nil, err
 	}

@@ -116,8 +116,8 @@ type Result struct {
 	Notes                     []string
 }
 
-// source is how the cache knows a locked package.
-func source(p *lockfile.CondaPackage) (cache.Source, error) {
+// Source is how the cache knows a locked package.
+func Source(p *lockfile.CondaPackage) (cache.Source, error) {
 	s := cache.Source{Name: p.Dist(), URL: p.URL, SHA256: p.SHA256, MD5: p.MD5, Size: p.Size}
 	switch {
 	case strings.HasSuffix(p.FileName, ".conda"):
