@@ -16,7 +16,7 @@ import (
 	_ "github.com/spf13/viper"
 	_ "github.com/vbauerster/mpb/v8"
 	_ "go.yaml.in/yaml/v3"
-	_ "golang.org/x/sys/unix"
 	_ "golang.org/x/sync/errgroup"
+	_ "golang.org/x/sys/unix"
 	_ "golang.org/x/term"
 )
