@@ -107,7 +107,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) file(w *writer, r *http.Request) {
-	name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
+	name := path.Join(".", r.URL.Path)
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		http.Error(w, "only GET and HEAD", http.StatusMethodNotAllowed)
 		return
