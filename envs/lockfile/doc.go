@@ -9,7 +9,8 @@
 //	version.go     the version number and what to do about others
 //	model_v6.go    what version 6 looks like; frozen
 //	model_v7.go    what version 7 looks like; frozen
-//	convert.go     entries and references to the domain type
+//	convert.go     entries and references to the domain type, with convert_v6.go
+//	               and convert_v7.go for what the versions do differently
 //	derive.go      what follows from a location
 //	location.go    URLs and paths, credentials
 //	select.go      the environment and platform that was asked for
