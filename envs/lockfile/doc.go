@@ -5,6 +5,7 @@
 // location), and the canonical record of each package.
 //
 //	reader.go      YAML to a plain tree with line numbers; duplicate keys fail here
+//	block.go       the same tree, faster, for what is written as pixi writes
 //	decode.go      typed reading of that tree
 //	version.go     the version number and what to do about others
 //	model_v6.go    what version 6 looks like; frozen
