@@ -158,4 +158,3 @@ func cmdSplit(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(os.WriteFile(ts.MkAbs(args[2+i]), []byte(p), 0o644))
 	}
 }
-

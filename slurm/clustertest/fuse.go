@@ -101,4 +101,3 @@ func (g *guard) Access(c <-chan struct{}, in *fuse.AccessIn) fuse.Status {
 	}
 	return g.RawFileSystem.Access(c, in)
 }
-
