@@ -119,6 +119,25 @@ func TestManifest(t *testing.T) {
 	}
 }
 
+func TestInterpreters(t *testing.T) {
+	p := pkg("python", "linux-64")
+	p.Files = []condapkg.File{{Path: "bin/python3.11", Data: []byte("program"), Executable: true}}
+	dir := filepath.Join(t.TempDir(), "channel")
+	if _, err := channel.Write(t.Context(), dir, "3.11", []*condapkg.Package{p, pkg("numpy", "linux-64")}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := channel.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// sha256 of "program"
+	want := channel.Interpreter{Path: "bin/python3.11", Version: "1.0", NumPy: "1.0",
+		SHA256: "1310ca2c8932dbd118668bd97442558a3e1f546b5e15c69699dfbd6024f548d8"}
+	if c.Interpreters["linux-64"] != want {
+		t.Errorf("interpreter %+v, want %+v", c.Interpreters["linux-64"], want)
+	}
+}
+
 func TestSelectNamesWhatIsMissing(t *testing.T) {
 	c, _ := make3(t)
 	if _, err := c.Select("linux-aarch64", []string{"only"}); err == nil || !strings.Contains(err.Error(), "only") {
