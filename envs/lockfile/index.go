@@ -8,7 +8,7 @@ type Index struct {
 	// Digest of the lock.
 	Digest string `json:"digest"`
 	// Linker and PrefixRoot are what the ids were computed with (see
-	// materialize.LinkerVersion and PrefixBase); with others they do not hold.
+	// materialize.LinkerVersion and cache.Store.PrefixRoot); with others they do not hold.
 	Linker     int    `json:"linker"`
 	PrefixRoot string `json:"prefix_root"`
 	// Environments by name.

@@ -81,7 +81,7 @@ func readIndex(store *cache.Store, digest string) (*lockfile.Index, error) {
 		return nil, fmt.Errorf("%w: lock index %s: %w; remove the file and prepare again", cache.ErrStore, path, err)
 	}
 	if index.Version != indexVersion || index.Digest != digest || index.Linker != materialize.LinkerVersion ||
-		index.PrefixRoot != materialize.PrefixBase(store.Format(), store.Root()) {
+		index.PrefixRoot != store.PrefixRoot() {
 		return nil, nil
 	}
 	return index, nil

@@ -29,7 +29,7 @@ const (
 // is noted by platform.
 func makeIndex(store *cache.Store, lock *lockfile.Lock) *lockfile.Index {
 	format := store.Format()
-	root := materialize.PrefixBase(format, store.Root())
+	root := store.PrefixRoot()
 	index := &lockfile.Index{
 		Version: indexVersion, Digest: lock.Digest, Linker: materialize.LinkerVersion, PrefixRoot: root,
 		Environments: make(map[string]lockfile.IndexEnvironment, len(lock.Environments)),

@@ -41,7 +41,7 @@ func (r *run) needLocal(missing []*lockfile.CondaPackage) error {
 		if !p.Local {
 			continue
 		}
-		src, err := source(p)
+		src, err := Source(p)
 		if err != nil {
 			return err
 		}

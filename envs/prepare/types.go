@@ -37,8 +37,6 @@ func (e *NeedLocalError) Error() string {
 type Deps struct {
 	Store   *cache.Store
 	Fetcher *cache.Fetcher
-	// Flights is shared by all Runs of a process on one store.
-	Flights *Flights
 	// ClusterPlatforms tells the conda subdirs of the cluster's nodes, and
 	// notes for the user. It is asked only if the request names no platform.
 	ClusterPlatforms func(ctx context.Context) (platforms, notes []string, err error)
@@ -116,8 +114,8 @@ type Result struct {
 	Notes                     []string
 }
 
-// source is how the cache knows a locked package.
-func source(p *lockfile.CondaPackage) (cache.Source, error) {
+// Source is how the cache knows a locked package.
+func Source(p *lockfile.CondaPackage) (cache.Source, error) {
 	s := cache.Source{Name: p.Dist(), URL: p.URL, SHA256: p.SHA256, MD5: p.MD5, Size: p.Size}
 	switch {
 	case strings.HasSuffix(p.FileName, ".conda"):

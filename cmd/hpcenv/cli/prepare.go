@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -54,7 +54,7 @@ func (a *app) prepare(ctx context.Context, path string, f prepareFlags) error {
 		return err
 	}
 	req.Environments, req.All, req.Platforms, req.DryRun = f.environments, f.all, f.platforms, f.dryRun
-	svc, err := a.writer(ctx)
+	svc, err := a.writer()
 	if err != nil {
 		return err
 	}

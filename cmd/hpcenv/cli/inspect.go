@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ func (a *app) inspectCmd() *cobra.Command {
 		Long:  "Show what a prepared environment holds. ID is an id of `hpcenv list` or the beginning of one.",
 		Args:  usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			svc, err := a.reader(cmd.Context())
+			svc, err := a.reader()
 			if err != nil {
 				return err
 			}

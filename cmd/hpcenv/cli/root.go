@@ -1,4 +1,9 @@
-package main
+// Package cli is the users' command line.
+//
+// Enters: arguments, the environment, a lock. Leaves: what a service (the
+// daemon's, or one in this process) answers, on stdout as a table or JSON;
+// messages and progress on stderr; an exit code.
+package cli
 
 import (
 	"context"
@@ -75,7 +80,6 @@ names, fitting that node.
 		return api.Errorf(api.ExitUsage, "%v\nnext: %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(a.prepareCmd(), a.listCmd(), a.inspectCmd(), a.versionCmd())
-	root.AddCommand(a.wrapperCmds()...)
 	return root
 }
 

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"encoding/json"
@@ -18,7 +18,7 @@ func (a *app) listCmd() *cobra.Command {
 		Short: "List the environments that are prepared, newest first",
 		Args:  usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			svc, err := a.reader(cmd.Context())
+			svc, err := a.reader()
 			if err != nil {
 				return err
 			}

@@ -1,7 +1,6 @@
-package main
+package cli
 
 import (
-	"context"
 	"errors"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
@@ -20,7 +19,7 @@ func (a *app) conf() (clientconf.Conf, error) {
 
 // writer is the service that can prepare: the daemon's, or one in this process
 // on a store of the user's own, which is made if need be.
-func (a *app) writer(ctx context.Context) (api.Service, error) {
+func (a *app) writer() (api.Service, error) {
 	c, err := a.conf()
 	if err != nil {
 		return nil, err
@@ -28,18 +27,18 @@ func (a *app) writer(ctx context.Context) (api.Service, error) {
 	if c.Socket != "" {
 		return api.Dial(c.Socket)
 	}
-	return service.OpenOwn(ctx, c.Store)
+	return service.OpenOwn(c.Store)
 }
 
 // reader is the service that tells what is there. Where the store's path is
 // known, it is read directly: that works with the daemon stopped, too.
-func (a *app) reader(ctx context.Context) (api.Service, error) {
+func (a *app) reader() (api.Service, error) {
 	c, err := a.conf()
 	if err != nil {
 		return nil, err
 	}
 	if c.Store != "" {
-		return service.OpenReadOnly(ctx, c.Store)
+		return service.OpenReadOnly(c.Store, c.Own)
 	}
 	return api.Dial(c.Socket)
 }
