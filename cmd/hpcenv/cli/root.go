@@ -80,6 +80,7 @@ names, fitting that node.
 		return api.Errorf(api.ExitUsage, "%v\nnext: %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(a.prepareCmd(), a.listCmd(), a.inspectCmd(), a.versionCmd())
+	root.AddCommand(a.runCmd(), a.shellCmd(), a.shellHookCmd())
 	return root
 }
 
