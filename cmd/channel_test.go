@@ -162,6 +162,14 @@ func (c *channel) lock(envs []string, local string) (string, error) {
 		data := c.files[filepath.Base(filepath.Dir(location))+"/"+filepath.Base(location)]
 		sum := sha256.Sum256(data)
 		fmt.Fprintf(&records, "- conda: %s\n  sha256: %s\n  size: %d\n", location, hex.EncodeToString(sum[:]), len(data))
+		if local != "" { // nothing follows from a path
+			name, rest, _ := strings.Cut(filepath.Base(location), "-")
+			version, _, _ := strings.Cut(rest, "-")
+			fmt.Fprintf(&records, "  name: %s\n  version: '%s'\n  build: '0'\n  build_number: 0\n  subdir: %s\n", name, version, filepath.Base(filepath.Dir(location)))
+			if name == "data" {
+				records.WriteString("  noarch: generic\n")
+			}
+		}
 	}
 	return b.String() + "packages:\n" + records.String(), nil
 }
