@@ -5,9 +5,12 @@
 package main
 
 import (
+	"context"
 	"os"
 
 	"github.com/hpcenv/hpcenv/cmd/hpcenv/cli"
+	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/daemon/service"
 	"github.com/hpcenv/hpcenv/hooks/helper"
 )
 
@@ -17,8 +20,13 @@ func main() {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "spank", "slurm-hook":
-			os.Exit(helper.Main(os.Args[1:]))
+			os.Exit(helper.Main(os.Args[1:], helper.Deps{Local: local}))
 		}
 	}
 	os.Exit(cli.Main(os.Args[1:]))
+}
+
+// local serves a submission on a user's own store, in this process.
+func local(_ context.Context, store string) (api.Service, error) {
+	return service.OpenOwn(store)
 }

@@ -1,6 +1,7 @@
 package activation
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -84,31 +85,81 @@ func listDir(r *os.Root, dir, ext string) ([]string, error) {
 }
 
 // readVars reads env_vars.d in the order of file names, then conda-meta/state.
+// As in rattler a later value takes the place of an earlier one of the same
+// name, and keeps its position: what refers to it sees the last value.
 func readVars(r *os.Root, notes *[]string) ([]Op, error) {
 	files, err := listDir(r, envVarsDir, ".json")
 	if err != nil {
 		return nil, err
 	}
-	var ops []Op
+	var all []Op
+	at := map[string]int{}
+	add := func(ops []Op) {
+		for _, op := range ops {
+			if i, ok := at[op.Name]; ok {
+				all[i] = op
+				continue
+			}
+			at[op.Name] = len(all)
+			all = append(all, op)
+		}
+	}
 	for _, f := range files {
-		var vars map[string]json.RawMessage
+		var vars orderedVars
 		if err := readJSON(r, f, &vars); err != nil {
 			return nil, err
 		}
-		ops = append(ops, varOps(f, vars, notes)...)
+		add(varOps(f, vars, notes))
 	}
 	var state struct {
-		EnvVars map[string]json.RawMessage `json:"env_vars"`
+		EnvVars orderedVars `json:"env_vars"`
 	}
 	err = readJSON(r, stateFile, &state)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	upper := make(map[string]json.RawMessage, len(state.EnvVars))
-	for k, v := range state.EnvVars {
-		upper[strings.ToUpper(k)] = v
+	for i := range state.EnvVars {
+		state.EnvVars[i].name = strings.ToUpper(state.EnvVars[i].name)
 	}
-	return append(ops, varOps(stateFile, upper, notes)...), nil
+	add(varOps(stateFile, state.EnvVars, notes))
+	return all, nil
+}
+
+// orderedVars is a JSON object in the order of the file.
+type orderedVars []struct {
+	name  string
+	value json.RawMessage
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (o *orderedVars) UnmarshalJSON(data []byte) error {
+	var check map[string]json.RawMessage
+	if err := json.Unmarshal(data, &check); err != nil || check == nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		var v json.RawMessage
+		if err := d.Decode(&v); err != nil {
+			return err
+		}
+		name, ok := key.(string)
+		if !ok {
+			return fmt.Errorf("key %v is not a string", key)
+		}
+		*o = append(*o, struct {
+			name  string
+			value json.RawMessage
+		}{name, v})
+	}
+	return nil
 }
 
 func readJSON(r *os.Root, name string, into any) error {
@@ -137,34 +188,29 @@ func readJSON(r *os.Root, name string, into any) error {
 	return nil
 }
 
-// varOps turns one file's variables into operations, sorted by name.
-func varOps(file string, vars map[string]json.RawMessage, notes *[]string) []Op {
-	names := make([]string, 0, len(vars))
-	for n := range vars {
-		names = append(names, n)
-	}
-	sort.Strings(names)
+// varOps turns one file's variables into operations, in their order.
+func varOps(file string, vars orderedVars, notes *[]string) []Op {
 	var ops []Op
-	for _, n := range names {
+	for _, v := range vars {
 		var val string
 		why := ""
 		switch {
-		case json.Unmarshal(vars[n], &val) != nil || string(vars[n]) == "null":
+		case json.Unmarshal(v.value, &val) != nil || string(v.value) == "null":
 			why = "its value is not a string"
-		case !validName(n) || strings.ContainsRune(val, 0):
+		case !validName(v.name) || strings.ContainsRune(val, 0):
 			why = "no environment can hold it"
-		case reserved(n):
+		case reserved(v.name):
 			why = "the name is reserved"
 		}
 		if why != "" {
-			*notes = append(*notes, fmt.Sprintf("%s: variable %q passed over: %s", file, n, why))
+			*notes = append(*notes, fmt.Sprintf("%s: variable %q passed over: %s", file, v.name, why))
 			continue
 		}
 		if val == unsetValue {
-			ops = append(ops, Op{Kind: OpUnset, Name: n})
+			ops = append(ops, Op{Kind: OpUnset, Name: v.name})
 			continue
 		}
-		ops = append(ops, Op{Kind: OpSet, Name: n, Value: val, Expand: strings.Contains(val, "$")})
+		ops = append(ops, Op{Kind: OpSet, Name: v.name, Value: val, Expand: strings.Contains(val, "$")})
 	}
 	return ops
 }

@@ -31,12 +31,11 @@ func TestFromTree(t *testing.T) {
 		{Kind: OpPrepend, Name: "PATH", Value: "/p/e/bin", Sep: ":"},
 		{Kind: OpSet, Name: "CONDA_SHLVL", Value: "1"},
 		{Kind: OpSet, Name: "CONDA_PREFIX", Value: "/p/e"},
-		{Kind: OpSet, Name: "A", Value: "1"},
-		{Kind: OpSet, Name: "REF", Value: "$CONDA_PREFIX/r", Expand: true},
 		{Kind: OpSet, Name: "A", Value: "over"},
+		{Kind: OpSet, Name: "REF", Value: "$CONDA_PREFIX/r", Expand: true},
 		{Kind: OpSet, Name: "B", Value: "2"},
-		{Kind: OpUnset, Name: "GONE"},
 		{Kind: OpSet, Name: "LOW", Value: "v"},
+		{Kind: OpUnset, Name: "GONE"},
 	}
 	if d := cmp.Diff(want, got.Patch.Ops); d != "" {
 		t.Errorf("patch (-want +got):\n%s", d)

@@ -75,11 +75,15 @@ func (p *Pin) Delivery() Delivery {
 // Encode returns the wire form "1:DELIVERY:JSON", or an error of class ErrPin
 // if it would exceed MaxBytes.
 func (p *Pin) Encode() (string, error) {
-	b, err := json.Marshal(p)
-	if err != nil {
+	// Not json.Marshal: it would escape <, > and & in Inline, whose digest is
+	// over the bytes as they are.
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(p); err != nil {
 		return "", fmt.Errorf("%w: %v", ErrPin, err)
 	}
-	wire := wireVersion + ":" + string(p.Delivery()) + ":" + string(b)
+	wire := wireVersion + ":" + string(p.Delivery()) + ":" + strings.TrimSuffix(b.String(), "\n")
 	if len(wire) > MaxBytes {
 		return "", fmt.Errorf("%w: it has %d bytes, at most %d travel with a job", ErrPin, len(wire), MaxBytes)
 	}

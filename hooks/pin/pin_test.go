@@ -19,6 +19,7 @@ func sample() *Pin {
 func TestRoundTrip(t *testing.T) {
 	own := sample()
 	own.Store, own.Step = "/home/u/store", true
+	own.Inline = []byte(`{"env":{"":{"A":"<&>"}}}`)
 	for _, p := range []*Pin{sample(), own} {
 		wire, err := p.Encode()
 		if err != nil {

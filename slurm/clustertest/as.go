@@ -5,52 +5,45 @@ package clustertest
 import (
 	"fmt"
 	"os"
-	"os/exec"
-	"os/user"
-	"strconv"
+	"path/filepath"
 	"syscall"
 )
 
-// runAs is the program behind the script commands u1 and u2: it becomes an
-// account of the cluster, for good, and executes its arguments. None of the
-// stories submits as root.
+// runAs is the program behind the script commands u1 and u2: its arguments run
+// on the cluster's submit host as an account of the cluster. None of the stories
+// submits as root.
 func runAs(account string) {
-	if err := becomeAndExec(account, os.Args[1:]); err != nil {
-		fmt.Fprintf(os.Stderr, "as %s: %v\n", account, err)
-		os.Exit(126)
+	dir, err := os.Getwd()
+	if err == nil {
+		argv := []string{os.Getenv("DEVCLUSTER"), "exec", "--as", account, "--cwd", dir, "--keep-env", "--",
+			"env", "HOME=" + os.Getenv("HOME"), "PATH=" + os.Getenv("USERPATH")}
+		err = syscall.Exec(argv[0], append(argv, os.Args[1:]...), os.Environ())
 	}
+	fmt.Fprintf(os.Stderr, "as %s: %v\n", account, err)
+	os.Exit(126)
 }
 
-func becomeAndExec(account string, argv []string) error {
-	if len(argv) == 0 {
-		return fmt.Errorf("no command")
-	}
-	u, err := user.Lookup(account)
+// installPrograms makes the programs of this test binary available to the
+// accounts: the binary dispatches on the name it is called by.
+func installPrograms(bin string, names []string) error {
+	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	uid, err := strconv.Atoi(u.Uid)
+	b, err := os.ReadFile(self)
 	if err != nil {
 		return err
 	}
-	gid, err := strconv.Atoi(u.Gid)
-	if err != nil {
+	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return err
 	}
-	path, err := exec.LookPath(argv[0])
-	if err != nil {
+	if err := os.WriteFile(filepath.Join(bin, "clustertest"), b, 0o755); err != nil {
 		return err
 	}
-	if err := syscall.Setgroups([]int{gid}); err != nil {
-		return err
+	for _, name := range names {
+		if err := os.Symlink("clustertest", filepath.Join(bin, name)); err != nil && !os.IsExist(err) {
+			return err
+		}
 	}
-	if err := syscall.Setresgid(gid, gid, gid); err != nil {
-		return err
-	}
-	if err := syscall.Setresuid(uid, uid, uid); err != nil {
-		return err
-	}
-	syscall.Umask(0o022)
-	env := append(os.Environ(), "USER="+account, "LOGNAME="+account)
-	return syscall.Exec(path, argv, env)
+	return nil
 }

@@ -15,12 +15,12 @@ import (
 
 // probe is one line of contrib/demo's probe program: what a task sees.
 type probe struct {
-	Node       string `json:"node"`
-	Prefix     string `json:"sys_prefix"`
-	Executable string `json:"sys_executable"`
-	Numpy      string `json:"numpy_file"`
-	Machine    string `json:"elf_machine"`
-	SHA256     string `json:"sha256"`
+	Node       string `json:"host"`
+	Prefix     string `json:"sys.prefix"`
+	Executable string `json:"sys.executable"`
+	Numpy      string `json:"numpy.__file__"`
+	Machine    string `json:"machine"`
+	SHA256     string `json:"interpreter.sha256"`
 }
 
 // platformOf maps what the interpreter's ELF header says to a conda subdir.

@@ -22,17 +22,27 @@ const (
 
 var keep = flag.Bool("keep", false, "leave the cluster running")
 
+// programs run as an account of the cluster: u1 NAME ARGUMENTS….
+var programs = map[string]func(){
+	"await":          program(awaitJob),
+	"running":        program(awaitRunning),
+	"release":        program(releaseJob),
+	"timed":          program(timed),
+	"writes-outside": program(writesOutside),
+	"osx-only":       program(osxOnly),
+	"root-squash":    program(rootSquash),
+	"hang":           program(hang),
+}
+
 func TestMain(m *testing.M) {
-	testscript.Main(runner{m}, map[string]func(){
-		"u1":             func() { runAs(user1) },
-		"u2":             func() { runAs(user2) },
-		"await":          program(awaitJob),
-		"running":        program(awaitRunning),
-		"release":        program(releaseJob),
-		"timed":          program(timed),
-		"writes-outside": program(writesOutside),
-		"osx-only":       program(osxOnly),
-	})
+	commands := map[string]func(){
+		"u1": func() { runAs(user1) },
+		"u2": func() { runAs(user2) },
+	}
+	for name, f := range programs {
+		commands[name] = f
+	}
+	testscript.Main(runner{m}, commands)
 }
 
 // runner starts the cluster before the tests and stops it afterwards.
@@ -81,37 +91,27 @@ func runScripts(t *testing.T, dir string) {
 		RequireUniqueNames:  true,
 		Setup:               shared.setup,
 		Condition:           shared.condition,
-		Cmds:                shared.commands(),
+		Cmds:                shared.commands(t),
 		Deadline:            time.Now().Add(25 * time.Minute),
 	})
 }
 
-// setup prepares a story's directory: it belongs to the first user, and the
-// programs of the test are where the user can run them.
+// setup prepares a story's directory: it belongs to the first user.
 func (c *cluster) setup(env *testscript.Env) error {
-	for _, name := range []string{"u1", "await"} {
-		path, err := exec.LookPath(name)
-		if err != nil {
-			return err
-		}
-		if err := os.Chmod(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-	}
-	// The story's own directory and what leads to it.
-	for dir := env.WorkDir; len(dir) >= len(c.state); dir = filepath.Dir(dir) {
-		if err := os.Chmod(dir, 0o755); err != nil {
-			return err
-		}
-	}
 	home := filepath.Join(env.WorkDir, "home")
 	if err := os.MkdirAll(home, 0o755); err != nil {
 		return err
 	}
-	path := env.Getenv("PATH")
+	// The story's own directory and what leads to it.
+	for dir := env.WorkDir; len(dir) > len(c.state); dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			return err
+		}
+	}
 	env.Vars = append(env.Vars, c.env...)
-	env.Setenv("PATH", filepath.Dir(c.helper)+":"+path)
 	env.Setenv("HOME", home)
+	env.Setenv("DEVCLUSTER", c.program)
+	env.Setenv("USERPATH", c.bin+":"+c.state+"/sw/bin:/usr/local/bin:/usr/bin:/bin")
 	env.Setenv("STORE", c.store)
 	env.Setenv("NODE_STORE", c.nodeStore)
 	env.Setenv("HELPER", c.helper)

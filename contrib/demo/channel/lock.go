@@ -57,16 +57,18 @@ func (p *Project) Lock(c *Channel, version int, channel string, base Base) ([]by
 }
 
 // writeEntry leaves out what a reader derives from the location, as pixi does.
+// Of a path nothing but name, version and build is derived, and pixi's library
+// takes a file URL for a path: there the whole identity is written.
 func writeEntry(b *bytes.Buffer, e *Entry, version int, base Base) {
 	fmt.Fprintf(b, "- conda: %s\n", scalar(base.location(e)))
-	if base.relative() { // a bare path says nothing of the subdir
+	if !base.remote() {
 		fmt.Fprintf(b, "  name: %s\n  version: %s\n  build: %s\n  subdir: %s\n", scalar(e.Name), scalar(e.Version), scalar(e.Build), e.Subdir)
 	}
 	if trailingNumber(e.Build) != e.BuildNumber {
 		fmt.Fprintf(b, "  build_number: %d\n", e.BuildNumber)
 	}
 	derived := ""
-	if e.Subdir == "noarch" && !base.relative() {
+	if e.Subdir == "noarch" && base.remote() {
 		derived = "generic"
 		if strings.Contains(e.Build, "py") {
 			derived = "python"

@@ -26,8 +26,10 @@ type Project struct {
 // relative to the lock.
 type Base string
 
-// relative tells paths from URLs.
-func (b Base) relative() bool { return !strings.Contains(string(b), "://") }
+// remote tells URLs of servers from paths and file URLs.
+func (b Base) remote() bool {
+	return strings.HasPrefix(string(b), "http://") || strings.HasPrefix(string(b), "https://")
+}
 
 func (b Base) location(e *Entry) string {
 	return strings.TrimSuffix(string(b), "/") + "/" + e.Subdir + "/" + e.File

@@ -40,6 +40,8 @@ func Open(ctx context.Context, dir string, archs []string) (*Apt, error) {
 		"-o", "Dir::State=" + filepath.Join(dir, "state"),
 		"-o", "Dir::State::status=" + filepath.Join(dir, "status"),
 		"-o", "Dir::Cache=" + filepath.Join(dir, "cache"),
+		// Images for containers switch this cache off, and each call would build it anew.
+		"-o", "Dir::Cache::pkgcache=pkgcache.bin", "-o", "Dir::Cache::srcpkgcache=srcpkgcache.bin",
 		"-o", "Dir::Etc::SourceList=" + filepath.Join(dir, "sources.list"),
 		"-o", "Dir::Etc::SourceParts=-",
 		"-o", "APT::Architecture=" + archs[0],

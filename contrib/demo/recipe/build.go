@@ -61,6 +61,7 @@ func Build(ctx context.Context, aptDir string, probe []byte, log func(format str
 	if err := g.Wait(); err != nil {
 		return nil, "", err
 	}
+	dropDangling(out)
 	own, err := Own(ctx, archs, probe)
 	if err != nil {
 		return nil, "", err

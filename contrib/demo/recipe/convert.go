@@ -98,14 +98,17 @@ func buildNumber(s *debian.Stanza) int {
 
 // convert fills p.Files, licences and the C library's floor.
 func (l *layout) convert(ctx context.Context, p *condapkg.Package, entries []debian.Entry) error {
-	glibc := ""
+	glibc, paths := "", make(map[string]bool, len(entries))
+	for i := range entries {
+		paths[entries[i].Path] = true
+	}
 	for i := range entries {
 		e := &entries[i]
 		if path.Base(e.Path) == "copyright" && strings.HasPrefix(e.Path, "usr/share/doc/") && e.Link == "" {
 			p.Licenses = map[string][]byte{"copyright": e.Data}
 		}
 		f := condapkg.File{Path: l.target(e.Path), Executable: e.Executable, Data: e.Data}
-		if f.Path == "" {
+		if f.Path == "" || l.twice(e.Path, paths) {
 			continue
 		}
 		if e.Link != "" {
@@ -125,7 +128,10 @@ func (l *layout) convert(ctx context.Context, p *condapkg.Package, entries []deb
 			if newer(facts.glibc, glibc) {
 				glibc = facts.glibc
 			}
-			if len(facts.needed) > 0 {
+			if f.Path == "bin/python"+l.py {
+				err = editInterpreter(&f)
+			}
+			if err == nil && len(facts.needed) > 0 {
 				err = relocate(ctx, &f, l.arch)
 			}
 		} else {
@@ -136,7 +142,6 @@ func (l *layout) convert(ctx context.Context, p *condapkg.Package, entries []deb
 		}
 		p.Files = append(p.Files, f)
 	}
-	p.Files = withoutDangling(p.Files)
 	if glibc != "" {
 		p.Depends = append(p.Depends, "__glibc >="+glibc+",<3.0.a0")
 	}
@@ -150,20 +155,30 @@ func machine(a Arch) elf.Machine {
 	return elf.EM_X86_64
 }
 
-// withoutDangling drops links to documentation and other things left out.
-// Links to libraries of another package (a -dev package's libz.so) stay.
-func withoutDangling(files []condapkg.File) []condapkg.File {
-	have := map[string]bool{}
-	for i := range files {
-		for p := files[i].Path; p != "."; p = path.Dir(p) {
-			have[p] = true
+// dropDangling removes links whose target is in no package of the platform:
+// they led to what was left out (documentation, Debian's own tools). A noarch
+// package is judged with the packages of all platforms.
+func dropDangling(packages []*condapkg.Package) {
+	have := map[string]bool{} // "subdir/path"
+	for _, p := range packages {
+		for i := range p.Files {
+			for name := p.Files[i].Path; name != "."; name = path.Dir(name) {
+				have[p.Subdir+"/"+name] = true
+			}
 		}
 	}
-	kept := files[:0]
-	for _, f := range files {
-		if f.Link == "" || have[path.Join(path.Dir(f.Path), f.Link)] || strings.HasPrefix(f.Path, "lib/lib") {
-			kept = append(kept, f)
+	for _, p := range packages {
+		kept := p.Files[:0]
+		for _, f := range p.Files {
+			to := path.Join(path.Dir(f.Path), f.Link)
+			ok := f.Link == "" || have[p.Subdir+"/"+to] || have["noarch/"+to]
+			for _, a := range Platforms() {
+				ok = ok || p.Subdir == "noarch" && have[a+"/"+to]
+			}
+			if ok {
+				kept = append(kept, f)
+			}
 		}
+		p.Files = kept
 	}
-	return kept
 }

@@ -18,7 +18,7 @@ func (l *layout) edit(f *condapkg.File) error {
 	base := path.Base(f.Path)
 	switch {
 	case f.Path == "lib/python"+l.py+"/site.py":
-		return replaceRE(f, siteBlock, siteFixed)
+		return replace(f, debianSite, condaSite)
 	case f.Path == "lib/python"+l.py+"/sysconfig.py":
 		return replace(f, "'DEB_PYTHON_INSTALL_LAYOUT', 'posix_local'", "'DEB_PYTHON_INSTALL_LAYOUT', 'posix_prefix'",
 			"prefix_scheme = 'posix_local'", "prefix_scheme = 'posix_prefix'")
@@ -55,22 +55,15 @@ func replace(f *condapkg.File, pairs ...string) error {
 	return nil
 }
 
-// siteBlock is the part of site.getsitepackages by which Debian adds its own
-// directories of the host.
-var siteBlock = regexp.MustCompile(`(?s)            if is_virtual_environment:\n.*?\n        else:\n            sitepackages\.append\(prefix\)`)
+// Debian's site module looks below sys.prefix for dist-packages where others
+// have site-packages. The interpreter has that module compiled in (frozen), so
+// the names, which are equally long, are exchanged in the binary as well.
+const (
+	debianSite = "dist-packages"
+	condaSite  = "site-packages"
+)
 
-// siteFixed knows one directory for each prefix, below it.
-const siteFixed = `            for libdir in libdirs:
-                sitepackages.append(os.path.join(prefix, libdir,
-                                                 "python%d.%d" % sys.version_info[:2],
-                                                 "site-packages"))
-        else:
-            sitepackages.append(prefix)`
-
-func replaceRE(f *condapkg.File, re *regexp.Regexp, with string) error {
-	if n := len(re.FindAllIndex(f.Data, -1)); n != 1 {
-		return fmt.Errorf("%s: the part to edit was found %d times, not once: this Debian release's file differs from what the edit was written for", f.Path, n)
-	}
-	f.Data = re.ReplaceAllLiteral(f.Data, []byte(with))
-	return nil
+// editInterpreter exchanges the name in the Python binary itself.
+func editInterpreter(f *condapkg.File) error {
+	return replace(f, debianSite, condaSite)
 }

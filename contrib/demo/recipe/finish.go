@@ -27,8 +27,7 @@ func (l *layout) finish(p *condapkg.Package, src Source, entries []debian.Entry)
 		p.SitePackages = "lib/python" + l.py + "/site-packages"
 		p.Files = append(p.Files,
 			condapkg.File{Path: "bin/python", Link: "python" + l.py},
-			condapkg.File{Path: "bin/python3", Link: "python" + l.py},
-			condapkg.File{Path: p.SitePackages, Dir: true})
+			condapkg.File{Path: "bin/python3", Link: "python" + l.py})
 	case "ca-certificates":
 		p.Files = append(p.Files, condapkg.File{Path: "ssl/cacert.pem", Data: bundle(entries)},
 			envVars(p.Name, `{"SSL_CERT_FILE": "`+condapkg.Placeholder+`/ssl/cacert.pem"}`))

@@ -38,7 +38,7 @@ func (l *layout) target(p string) string {
 			// Debian's own policy for its own Python.
 			return ""
 		default:
-			return "lib/python" + l.py + "/" + rest
+			return strings.Replace("lib/python"+l.py+"/"+rest, "/"+debianSite+"/", "/"+condaSite+"/", 1)
 		}
 	}
 	site, bin := "lib/python"+l.py+"/site-packages/", "bin/"
@@ -81,4 +81,12 @@ func (l *layout) link(e *debian.Entry) string {
 		return "" // cannot be: both are relative and clean
 	}
 	return rel
+}
+
+// twice tells whether a path of Debian's directory for one Python version is
+// also in its directory for all versions (NumPy's packages have their extension
+// modules in both, as copies or links); here the two are one.
+func (l *layout) twice(p string, paths map[string]bool) bool {
+	rest, ok := strings.CutPrefix(p, "usr/lib/python"+l.py+"/"+debianSite+"/")
+	return ok && paths["usr/lib/python3/"+debianSite+"/"+rest]
 }

@@ -142,7 +142,6 @@ func prefixPackage(ctx context.Context, a Arch) (*condapkg.Package, error) {
 		Files: []condapkg.File{
 			f,
 			{Path: "share/hpcenv-demo/empty"},
-			{Path: "share/hpcenv-demo/spool", Dir: true},
 			{Path: "share/hpcenv-demo/copied.txt", Data: []byte("copied, never linked\n"), NoLink: true},
 			{Path: "share/hpcenv-demo/program", Link: "../../bin/" + NamePrefix},
 		},

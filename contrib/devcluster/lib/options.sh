@@ -17,6 +17,7 @@ devcluster: a real Slurm cluster on this one machine
     --node-store-cmd CMD         each node runs CMD to mount the store: from
                                  $STORE_SOURCE (root only) at $STORE_TARGET
     --extra-conf FILE            appended to slurm.conf
+    --daemon-conf FILE           appended to hpcenvd.yaml
     --partition NAME:NODES       a further partition (main, all and arm are there)
     --share DIR                  a directory that nodes with their own root see too
     --cpus N                     CPUs per node (64)
@@ -43,14 +44,14 @@ options_start() {
 	NODES=3 AARCH64=no ROOT_SUITE='' MOUNT_MODE='' CONTAINER_TMPFS=no
 	PLUGIN=yes DAEMON=yes NODE_STORE_CMD='' CPUS=64 SHARES=$'/tmp\n/home'
 	PREFIX_ROOT=/opt/hpcenv/e NODE_STORE=/srv/hpcenv/store
-	EXTRA_CONF='' PARTITIONS=()
+	EXTRA_CONF='' DAEMON_CONF='' PARTITIONS=()
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--aarch64) AARCH64=yes ;;
 		--container-tmpfs) CONTAINER_TMPFS=yes ;;
 		--without-plugin) PLUGIN=no ;;
 		--without-daemon) DAEMON=no ;;
-		--state | --nodes | --root | --mount | --node-store-cmd | --extra-conf | --partition | --share | --cpus)
+		--state | --nodes | --root | --mount | --node-store-cmd | --extra-conf | --daemon-conf | --partition | --share | --cpus)
 			[ $# -ge 2 ] || die_usage "$1 needs a value"
 			case $1 in
 			--state) STATE=$2 ;;
@@ -59,6 +60,7 @@ options_start() {
 			--mount) MOUNT_MODE=$2 ;;
 			--node-store-cmd) NODE_STORE_CMD=$2 ;;
 			--extra-conf) EXTRA_CONF=$(readlink -e "$2") || die_usage "no such file: $2" ;;
+			--daemon-conf) DAEMON_CONF=$(readlink -e "$2") || die_usage "no such file: $2" ;;
 			--partition) PARTITIONS+=("$2") ;;
 			--share) SHARES+=$'\n'$(readlink -e "$2") || die_usage "no such directory: $2" ;;
 			--cpus) CPUS=$2 ;;

@@ -61,7 +61,9 @@ cluster_start() {
 	software_install
 	space_start munged munged
 	space_start slurmctld slurmctld
+	[ -z "$DAEMON_CONF" ] || cp "$DAEMON_CONF" "$STATE/etc/hpcenvd.more.yaml"
 	[ "$DAEMON" = no ] || daemon_start
+	[ "$MOUNT_MODE" != host ] || trees_make
 	while read -r node; do space_start "$node" node; done < <(node_names)
 	wait_for 90 "all nodes idle (see $STATE/log)" nodes_ready || {
 		slurm sinfo -N -l >&2 || true
@@ -126,6 +128,13 @@ socket: $STATE/daemon/hpcenvd.sock
 store: $STATE/store
 prefix_root: $PREFIX_ROOT
 CONF
+	[ ! -e "$STATE/etc/hpcenvd.more.yaml" ] || cat "$STATE/etc/hpcenvd.more.yaml"
+}
+
+# What nodes bind at the prefix root when they come up must be there by then.
+trees_make() {
+	setpriv --reuid hpcenvd --regid "$(id -g hpcenvd)" --init-groups \
+		mkdir -p "$STATE/store/trees/linux-64" "$STATE/store/trees/linux-aarch64"
 }
 
 # Starts one part again.

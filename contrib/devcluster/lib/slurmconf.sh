@@ -14,7 +14,7 @@ version_at_least() {
 }
 
 slurm_conf() {
-	local container='' flags=Alloc cgroup_container=''
+	local container='' flags=Alloc
 	if [ "$CONTAINER_TMPFS" = yes ]; then
 		container='JobContainerType=job_container/tmpfs'
 		flags=Alloc,Contain
@@ -115,7 +115,7 @@ cgroup_conf() {
 plugstack_conf() {
 	local store=$1 off=$2
 	[ "$PLUGIN" = yes ] || return 0
-	printf 'required %s/sw/lib/spank_hpcenv.so helper=%s/sw/bin/hpcenv store=%s owner=%s prefix_root=%s socket=%s run_dir=%s off=%s mount=%s\n' \
+	printf 'required %s/sw/lib/hpcenv_spank.so helper=%s/sw/bin/hpcenv store=%s owner=%s prefix_root=%s socket=%s run_dir=%s off=%s mount=%s\n' \
 		"$STATE" "$STATE" "$store" "$(id -u hpcenvd)" "$PREFIX_ROOT" \
 		"$STATE/daemon/hpcenvd.sock" /run/hpcenv "$off" "$MOUNT_MODE"
 }
