@@ -22,7 +22,7 @@ import (
 const (
 	// holdCheck is the time between two looks for other processes; a namespace
 	// that nobody but its holder was in for two looks ends.
-	holdCheck = 5 * time.Second
+	holdCheck = 2 * time.Second
 	// staleAfter is the age at which the file of a holder that is gone is
 	// removed.
 	staleAfter = time.Hour
