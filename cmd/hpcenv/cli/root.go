@@ -71,6 +71,7 @@ names, fitting that node.
 			return cmd.Help()
 		},
 	}
+	root.SuggestionsMinimumDistance = 2
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetIn(a.stdin)
