@@ -18,6 +18,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/service"
+	"github.com/hpcenv/hpcenv/hooks/wrapper"
 )
 
 // app is what all commands share.
@@ -33,6 +34,9 @@ type app struct {
 
 // Main runs the command line and returns the exit code.
 func Main(args []string) int {
+	if len(args) > 0 && (args[0] == wrapper.HoldWord || args[0] == wrapper.EnterWord) {
+		return wrapper.Main(args) // hpcenv run calls itself
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}

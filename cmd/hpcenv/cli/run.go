@@ -159,11 +159,24 @@ type shownService struct {
 	head string
 }
 
-// Prepare implements api.Service; report is the progress display's.
+// Prepare implements api.Service; report is the progress display's. Nothing is
+// shown of a preparation that has nothing to do.
 func (s shownService) Prepare(ctx context.Context, req *api.PrepareRequest, _ func(api.Event)) (*api.PrepareResult, error) {
 	shown := newProgress(s.a.stderr, s.head)
 	defer shown.close()
-	res, err := s.Service.Prepare(ctx, req, shown.report)
+	var held []api.Event
+	working := false
+	res, err := s.Service.Prepare(ctx, req, func(e api.Event) {
+		held = append(held, e)
+		working = working || e.New || (e.Type != api.EventPlan && e.Type != api.EventPublished)
+		if !working {
+			return
+		}
+		for _, h := range held {
+			shown.report(h)
+		}
+		held = nil
+	})
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("interrupted before the environment was ready; `hpcenv prepare` goes on from there: %w", err)
 	}
