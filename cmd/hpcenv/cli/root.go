@@ -37,7 +37,15 @@ func Main(args []string) int {
 	if len(args) > 0 && (args[0] == wrapper.HoldWord || args[0] == wrapper.EnterWord) {
 		return wrapper.Main(args) // hpcenv run calls itself
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	// What nohup or a shell's "&" made this program ignore stays ignored, also
+	// for the command that it becomes.
+	signals := []os.Signal{syscall.SIGTERM}
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
+		if !signal.Ignored(sig) {
+			signals = append(signals, sig)
+		}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	defer stop()
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}
 	root := a.root()
