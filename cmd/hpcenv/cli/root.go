@@ -34,7 +34,7 @@ type app struct {
 
 // Main runs the command line and returns the exit code.
 func Main(args []string) int {
-	if len(args) > 0 && (args[0] == wrapper.HoldWord || args[0] == wrapper.EnterWord) {
+	if len(args) > 0 && wrapper.Serves(args[0]) {
 		return wrapper.Main(args) // hpcenv run calls itself
 	}
 	// What nohup or a shell's "&" made this program ignore stays ignored, also
