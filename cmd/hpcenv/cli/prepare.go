@@ -44,11 +44,13 @@ pixi.lock upwards counts. What is there already is not touched.`,
 	fl.StringArrayVar(&f.platforms, "platform", nil, "platform, e.g. linux-aarch64 (repeatable; default: those of the cluster's nodes)")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "say what would be done and do nothing")
 	fl.BoolVar(&f.json, "json", false, "print one JSON object on stdout and nothing on stderr")
-	cmd.MarkFlagsMutuallyExclusive("environment", "all")
 	return cmd
 }
 
 func (a *app) prepare(ctx context.Context, path string, f prepareFlags) error {
+	if f.all && len(f.environments) > 0 {
+		return api.Errorf(api.ExitUsage, "--all and --environment exclude each other\nnext: leave one of them out")
+	}
 	req, err := a.request(path)
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/service"
+	"github.com/hpcenv/hpcenv/hooks/wrapper"
 )
 
 // app is what all commands share.
@@ -33,7 +34,18 @@ type app struct {
 
 // Main runs the command line and returns the exit code.
 func Main(args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	if len(args) > 0 && wrapper.Serves(args[0]) {
+		return wrapper.Main(args) // hpcenv run calls itself
+	}
+	// What nohup or a shell's "&" made this program ignore stays ignored, also
+	// for the command that it becomes.
+	signals := []os.Signal{syscall.SIGTERM}
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
+		if !signal.Ignored(sig) {
+			signals = append(signals, sig)
+		}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	defer stop()
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}
 	root := a.root()
@@ -71,6 +83,7 @@ names, fitting that node.
 			return cmd.Help()
 		},
 	}
+	root.SuggestionsMinimumDistance = 2
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetIn(a.stdin)
@@ -80,6 +93,7 @@ names, fitting that node.
 		return api.Errorf(api.ExitUsage, "%v\nnext: %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(a.prepareCmd(), a.listCmd(), a.inspectCmd(), a.versionCmd())
+	root.AddCommand(a.runCmd(), a.shellCmd(), a.shellHookCmd())
 	return root
 }
 
