@@ -18,7 +18,6 @@ import (
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/service"
-	"github.com/hpcenv/hpcenv/hooks/wrapper"
 )
 
 // app is what all commands share.
@@ -28,29 +27,33 @@ type app struct {
 	getenv         func(string) string
 	// socket and store as given by flags.
 	socket, store string
+	// notes for the user about what was read.
+	notes []string
 	// code, if set, is the exit code of a command that hpcenv ran.
 	code int
 }
 
 // Main runs the command line and returns the exit code.
 func Main(args []string) int {
-	if len(args) > 0 && wrapper.Serves(args[0]) {
-		return wrapper.Main(args) // hpcenv run calls itself
-	}
-	// What nohup or a shell's "&" made this program ignore stays ignored, also
-	// for the command that it becomes.
-	signals := []os.Signal{syscall.SIGTERM}
-	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
-		if !signal.Ignored(sig) {
-			signals = append(signals, sig)
-		}
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), signals...)
+	ctx, stop := signal.NotifyContext(context.Background(), heeded()...)
 	defer stop()
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}
 	root := a.root()
 	root.SetArgs(args)
 	return a.exit(root.ExecuteContext(ctx))
+}
+
+// heeded are the signals that end a command in good order. One that the caller
+// had ignored (nohup, a background job) stays ignored, here and in what run
+// starts.
+func heeded() []os.Signal {
+	var out []os.Signal
+	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // exit prints err and returns its exit code; the classes behind the codes are
@@ -93,7 +96,7 @@ names, fitting that node.
 		return api.Errorf(api.ExitUsage, "%v\nnext: %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(a.prepareCmd(), a.listCmd(), a.inspectCmd(), a.versionCmd())
-	root.AddCommand(a.runCmd(), a.shellCmd(), a.shellHookCmd())
+	root.AddCommand(a.wrapperCmds()...)
 	return root
 }
 
