@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cosnicolaou/pbzip2"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -74,6 +75,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(seedTar(f), byte(1))
 	// "hello" as bzip2 -9 writes it: a stream that is fine, of no tar.
 	f.Add([]byte("BZh91AY&SY\x19\x31\x65\x3d\x00\x00\x00\x81\x00\x02\x44\xa0\x00\x21\x9a\x68\x33\x4d\x07\x33\x8b\xb9\x22\x9c\x28\x48\x0c\x98\xb2\x9e\x80"), byte(2))
+	f.Add([]byte("BZh91AY&SY\x19\x31\x65\x3d\x00\x00\x00\x81\x00\x02\x44\xa0\x00\x21\x9a\x68\x33\x4d\x07\x33\x8b\xb9\x22\x9c\x28\x48\x0c\x98\xb2\x9e\x80"), byte(3))
 	f.Fuzz(func(t *testing.T, data []byte, kind byte) {
 		var total int64
 		members := 0
@@ -91,7 +93,7 @@ func FuzzRead(f *testing.F) {
 		}
 		ctx, r, size := context.Background(), bytes.NewReader(data), int64(len(data))
 		var err error
-		switch kind % 3 {
+		switch kind % 4 {
 		case 0:
 			err = ReadConda(ctx, r, size, fuzzLimits, visit)
 		case 1:
@@ -99,6 +101,12 @@ func FuzzRead(f *testing.F) {
 			err = readTar(ctx, bytes.NewReader(data), fuzzLimits, left, visit)
 		case 2:
 			err = ReadTarBz2(ctx, r, size, fuzzLimits, visit)
+		case 3:
+			// The parallel decompressor, whatever the size.
+			inner, cancel := context.WithCancel(ctx)
+			defer cancel()
+			left := &counter{bytes: fuzzLimits.MaxBytes, entries: fuzzLimits.MaxEntries}
+			err = readTar(ctx, pbzip2.NewReader(inner, r), fuzzLimits, left, visit)
 		}
 		if err != nil && !errors.Is(err, ErrIntegrity) && !errors.Is(err, ErrUnsafe) {
 			t.Fatalf("error without class: %v", err)
