@@ -1,0 +1,83 @@
+// Package slurm is the room of all that speaks Slurm: queries (what Slurm says of its
+// nodes), launchbench (what a launch costs), clustertest (stories on a real cluster), and
+// spank, which has no Go code and whose protocol is written down here.
+//
+// spank is the SPANK shim, hpcenv_spank.so: the only part
+// of hpcenv that is loaded into srun, sbatch, salloc and slurmstepd. It is C, it
+// uses spank.h alone, and it decides nothing: it runs the helper (cmd/hpcenv,
+// "hpcenv spank …") at the right moment with the right authority, and carries
+// out its answer. There is no Go code here; the protocol is written down here
+// because both sides must keep it.
+//
+// # What enters, what leaves
+//
+// plugstack.conf (root-owned, shipped by configless Slurm):
+//
+//	required hpcenv_spank.so helper=PATH store=PATH owner=UID prefix_root=PATH
+//	    socket=PATH run_dir=PATH off=PATH mount=step|job|host
+//	    attach_timeout=SECONDS activate_timeout=SECONDS scancel=PATH
+//
+// Defaults: helper /usr/libexec/hpcenv/hpcenv, prefix_root /opt/hpcenv/e, socket
+// /run/hpcenv/hpcenvd.sock, run_dir /run/hpcenv, off /etc/hpcenv/off, mount step,
+// attach_timeout 10, activate_timeout 60, scancel looked up in /usr/bin, /bin,
+// /usr/local/bin, /opt/slurm/bin. A wrong argument does not disturb jobs without
+// the option; a submission that uses it fails and says which argument is wrong.
+//
+// Options: --env-lock, --env-name, --env-wait, --env-check, and as variables
+// SBATCH_ENV_LOCK …, SALLOC_ENV_LOCK …, SLURM_ENV_LOCK … (srun). The command line
+// stands above the variable, the variable above #SBATCH. None of the variables
+// reaches the job.
+//
+// The pin, one value, is what a job carries: SLURM_SPANK_HPCENV_PIN in steps
+// (job_control HPCENV_PIN; SPANK_HPCENV_PIN in prologs). Its outer form is
+//
+//	1:tree:JSON   the cluster's store: the node attaches it, as root
+//	1:own:JSON    a user's own store: root touches nothing
+//
+// # The helper
+//
+// An answer is on stdout: records, each ended by a NUL byte: pin=VALUE,
+// set=NAME=VALUE, unset=NAME. Anything else, also an answer cut off, is refused
+// whole. Exit code 0 is success; otherwise the helper has said on stderr what,
+// where, why and what to do, and its code is kept.
+//
+//	hpcenv spank submit --context=sbatch|salloc|srun --store= --socket= --prefix-root= --owner=
+//	    --lock= --name= --wait= --check= --pin= --component=N [--step=1]
+//
+// As the user, in the submit directory, with the submitting environment, without
+// a time limit. --pin is the inherited pin or empty; --component counts the
+// components of a heterogeneous job; --step=1: a step of an existing job. Answers
+// pin, set, unset. INT, TERM, HUP and QUIT of the submitting process are passed on.
+//
+//	hpcenv spank attach --store= --owner= --prefix-root= --uid= --gid= --groups=1,2 --run-dir= --job=N
+//
+// As root, with an empty environment, for attach_timeout at most. With mount=step
+// once per step and node, in a mount namespace of the step; with mount=job
+// once per step and node in the job's own namespace (job_container/tmpfs), where it
+// finds its own earlier work; with mount=host never. stdout and stderr (up to 4 KiB)
+// are the message of a failure.
+//
+//	hpcenv spank activate --store= --prefix-root= --run-dir= --job=N --step=N --nodeid=N --pin= --batch=0|1
+//
+// As the user, in one task of the step and node, inside the step's limits, with the
+// task's environment, for activate_timeout at most. --pin is empty for a step that
+// entered the job from outside: the helper reads RUN_DIR/job/JOB. Answers set, unset;
+// every task of the node applies them.
+//
+// # When a node refuses
+//
+// One message per node. With one node, or in a batch script, the task exits with the
+// helper's code; 1 if the helper crashed, 4 if it ran out of time, 5 if it cannot be
+// started. With more nodes the refusing tasks end by the signal 50 + code, slurmstepd
+// then cancels the step as the user, and the plugin in srun turns the status back into
+// the code and prints one summary line (verdict.c says why). How failures of the
+// user's own programs are treated does not change. Node-side hooks never fail, so no
+// node is drained.
+//
+// # Files
+//
+// hooks.c says which hook does what; plugin.c is what Slurm's loader reads; config.c,
+// options.c, process.c are what comes in; submit.c is the submit side; node.c,
+// attach.c, activate.c, mounts.c, region.c the node; refuse.c and verdict.c the end of a
+// refused step; run.c, run_child.c, records.c, text.c the helper's process and answer.
+package slurm

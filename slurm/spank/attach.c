@@ -1,0 +1,82 @@
+/* The root part: the store's prefixes are attached on this node. A child does
+ * it, with an empty environment, so that it can be abandoned. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hpcenv.h"
+
+static char *group_list(spank_t sp)
+{
+	gid_t *gids = NULL;
+	int n = 0;
+	char *list = NULL;
+	size_t size;
+
+	if (spank_get_item(sp, S_JOB_SUPPLEMENTARY_GIDS, &gids, &n) != ESPANK_SUCCESS)
+		n = 0;
+	FILE *f = open_memstream(&list, &size);
+	if (!f)
+		return NULL;
+	for (int i = 0; i < n; i++)
+		fprintf(f, "%s%u", i ? "," : "", (unsigned)gids[i]);
+	if (fclose(f)) {
+		free(list);
+		return NULL;
+	}
+	return list;
+}
+
+static void failed(const struct node *n, int code, const char *why)
+{
+	n->region->attach_code = code;
+	snprintf(n->region->message, sizeof(n->region->message), "%s", why);
+}
+
+/* attach_run runs the helper and keeps its verdict in the region. It never
+ * fails itself: a failure before the tasks' own hooks would drain the node. */
+void attach_run(spank_t sp, const struct node *n)
+{
+	const struct config *c = n->config;
+	struct args a = { .n = 0 };
+	struct run_result r;
+	char text[4096], message[sizeof(text) + 64];
+	char *groups = group_list(sp);
+	char *const empty[] = { NULL };
+
+	args_add(&a, "hpcenv");
+	args_add(&a, "spank");
+	args_add(&a, "attach");
+	args_add(&a, "--store=%s", c->store);
+	args_add(&a, "--owner=%s", c->owner);
+	args_add(&a, "--prefix-root=%s", c->prefix_root);
+	args_add(&a, "--uid=%u", (unsigned)n->uid);
+	args_add(&a, "--gid=%u", (unsigned)n->gid);
+	args_add(&a, "--groups=%s", groups ? groups : "");
+	args_add(&a, "--run-dir=%s", c->run_dir);
+	args_add(&a, "--job=%u", n->job);
+	if (a.failed || !groups) {
+		failed(n, CODE_FAILED, "out of memory");
+		goto end;
+	}
+	struct run_spec s = {
+		.path = c->helper, .argv = a.v, .envp = empty, .timeout_ms = c->attach_timeout * 1000, .own_group = true,
+		.capture_stderr = true, .out = text, .out_size = sizeof(text) - 1,
+	};
+	run_helper(&s, &r);
+	text[r.out_len] = '\0';
+	if (r.how == RUN_EXITED && r.code == 0) {
+		n->region->attach_code = 0;
+		goto end;
+	}
+	int code = run_describe(&r, c->helper, c->attach_timeout, message, sizeof(message));
+	while (r.out_len && text[r.out_len - 1] == '\n')
+		text[--r.out_len] = '\0';
+	failed(n, code, r.how == RUN_EXITED && text[0] ? text : message);
+end:
+	n->region->attach = 1;
+	args_free(&a);
+	free(groups);
+}

@@ -1,0 +1,159 @@
+/* One slurmstepd (node_begin, node_end) and the tasks it forks. */
+#define _GNU_SOURCE
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hpcenv.h"
+
+/* Step ids that are not a number of the user's (slurm.h; slurm/spank.h does
+ * not carry them). */
+#define STEP_EXTERN 0xfffffffcU
+#define STEP_BATCH 0xfffffffbU
+
+static bool job_has_file(const struct node *n)
+{
+	char path[PATH_MAX];
+	int len = snprintf(path, sizeof(path), "%s/job/%u", n->config->run_dir, n->job);
+
+	return len > 0 && (size_t)len < sizeof(path) && !access(path, F_OK);
+}
+
+/* The node's name as Slurm has it is known in a task only. */
+static void name_node(spank_t sp, struct node *n)
+{
+	char **env = NULL;
+	const char *name = NULL;
+
+	if (spank_get_item(sp, S_JOB_ENV, &env) == ESPANK_SUCCESS)
+		name = env_find(env, "SLURMD_NODENAME");
+	if (name)
+		snprintf(n->name, sizeof(n->name), "%s", name);
+	else if (gethostname(n->name, sizeof(n->name) - 1))
+		snprintf(n->name, sizeof(n->name), "node %u", n->nodeid);
+}
+
+static void identify(spank_t sp, struct node *n)
+{
+	n->nnodes = 1;
+	spank_get_item(sp, S_JOB_NNODES, &n->nnodes);
+	spank_get_item(sp, S_JOB_NODEID, &n->nodeid);
+	spank_get_item(sp, S_JOB_UID, &n->uid);
+	spank_get_item(sp, S_JOB_GID, &n->gid);
+	n->batch = n->step == STEP_BATCH;
+}
+
+/* node_begin runs in slurmstepd as root, before it has any task or standard
+ * descriptors of the job. It cannot fail: what is wrong is told by the tasks. */
+void node_begin(spank_t sp, const struct config *c, struct node *n)
+{
+	char **env = NULL;
+	const char *pin;
+	int err;
+
+	*n = (struct node){ .state = NODE_IDLE, .config = c };
+	if (spank_get_item(sp, S_JOB_STEPID, &n->step) != ESPANK_SUCCESS || n->step == STEP_EXTERN)
+		return;
+	if (spank_get_item(sp, S_JOB_ID, &n->job) != ESPANK_SUCCESS || spank_get_item(sp, S_JOB_ENV, &env) != ESPANK_SUCCESS)
+		return;
+	pin = env_find(env, PIN_VARIABLE);
+	if (pin && !pin[0])
+		pin = NULL;
+	if (!pin && !(env_find(env, ATTACH_VARIABLE) && job_has_file(n)))
+		return;
+	identify(sp, n);
+	if (config_switched_off(c, n->reason, sizeof(n->reason))) {
+		n->state = NODE_OFF;
+		return;
+	}
+	n->state = NODE_ACTIVE;
+	n->pin = pin ? strdup(pin) : NULL;
+	n->region = region_new();
+	n->broken = !n->region || (pin && !n->pin);
+	if (n->broken || c->bad[0])
+		return; /* node_task refuses */
+	/* The pin of a user's own store needs no root; but the file of the
+	 * step's own job stands above an inherited pin. */
+	n->attach_wanted = c->mount != MOUNT_HOST && (!pin || !strncmp(pin, "1:tree:", 7) || job_has_file(n));
+	if (!n->attach_wanted || c->mount != MOUNT_STEP)
+		return;
+	err = mounts_private();
+	if (!err) {
+		attach_run(sp, n);
+		return;
+	}
+	n->region->attach = 1;
+	n->region->attach_code = CODE_FAILED;
+	snprintf(n->region->message, sizeof(n->region->message),
+		 "the step cannot get mounts of its own: %s. The administrator may choose mount=job or mount=host in plugstack.conf.", strerror(err));
+}
+
+/* node_task_privileged attaches where the job, not the step, has a mount
+ * namespace: the task is already inside it. */
+int node_task_privileged(spank_t sp, struct node *n)
+{
+	if (n->state != NODE_ACTIVE || !n->attach_wanted || n->config->mount != MOUNT_JOB || !n->region)
+		return 0;
+	if (region_lock(n->region, n->config->attach_timeout + 5))
+		return 0; /* node_task meets the same lock and says so */
+	if (!n->region->attach)
+		attach_run(sp, n);
+	region_unlock(n->region);
+	return 0;
+}
+
+static void say_off(spank_t sp, const struct node *n)
+{
+	int task = 0;
+	char line[1024];
+
+	if (spank_get_item(sp, S_TASK_ID, &task) != ESPANK_SUCCESS || task != 0)
+		return;
+	int len = snprintf(line, sizeof(line), "hpcenv: %s: switched off by %s%s%s: the job runs without its environment\n", n->name,
+			   n->config->off, n->reason[0] ? ": " : "", n->reason);
+	if (len > 0 && write(STDERR_FILENO, line, (size_t)len) < 0)
+		slurm_error("hpcenv: switched off by %s", n->config->off);
+}
+
+/* node_task runs in each task, as the user, just before exec. */
+int node_task(spank_t sp, struct node *n)
+{
+	struct region *g = n->region;
+	int code;
+
+	if (n->state == NODE_IDLE)
+		return 0;
+	name_node(sp, n);
+	if (n->state == NODE_OFF) {
+		say_off(sp, n);
+		return 0;
+	}
+	if (n->config->bad[0])
+		refuse(n, CODE_UNREACHABLE, n->config->bad);
+	if (n->broken)
+		refuse(n, CODE_FAILED, "out of memory");
+	if (n->pin && strncmp(n->pin, "1:", 2))
+		refuse(n, CODE_FAILED, "the job was submitted with a version of hpcenv that this node's does not know. Install one release on all hosts.");
+	if (n->attach_wanted && g->attach && g->attach_code)
+		refuse(n, g->attach_code, g->message);
+	if (region_lock(g, n->config->attach_timeout + n->config->activate_timeout + 5))
+		refuse(n, CODE_NOT_READY, "the first task of the node did not finish the activation in time. Its activation scripts may hang on this host.");
+	if (n->attach_wanted && g->attach && g->attach_code) {
+		region_unlock(g);
+		refuse(n, g->attach_code, g->message);
+	}
+	if (!g->active) {
+		g->active_code = activate_run(sp, n);
+		g->active = 1;
+	}
+	code = g->active_code;
+	region_unlock(g);
+	if (!code)
+		code = activate_apply(sp, n);
+	if (code)
+		refuse(n, code, g->message);
+	spank_unsetenv(sp, ATTACH_VARIABLE);
+	return 0;
+}

@@ -1,0 +1,78 @@
+/* The end of a step that must not run: one message per node, its exit code
+ * kept, every node's tasks ended, no node drained. */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hpcenv.h"
+
+#define SCANCEL_SEARCH "/usr/bin:/bin:/usr/local/bin:/opt/slurm/bin:/usr/sbin"
+#define SCANCEL_SECONDS 5
+
+/* refuse ends this task. message is empty if the helper has printed it. */
+void refuse(const struct node *n, int code, const char *message)
+{
+	char line[4608];
+	int sig = verdict_signal(code);
+
+	if (n->region)
+		__atomic_store_n(&n->region->refused, code, __ATOMIC_SEQ_CST);
+	if (message[0] && (!n->region || !__atomic_exchange_n(&n->region->said, 1, __ATOMIC_SEQ_CST))) {
+		int len = snprintf(line, sizeof(line), "hpcenv: %s: %s\n", n->name, message);
+		if (len > (int)sizeof(line) - 1)
+			len = (int)sizeof(line) - 1;
+		if (len > 0 && write(STDERR_FILENO, line, (size_t)len) < 0)
+			slurm_error("hpcenv: %s", message);
+	}
+	if (n->nnodes > 1 && !n->batch) {
+		sigset_t set;
+		signal(sig, SIG_DFL);
+		sigemptyset(&set);
+		sigaddset(&set, sig);
+		sigprocmask(SIG_UNBLOCK, &set, NULL);
+		raise(sig);
+	}
+	_exit(code);
+}
+
+/* node_end runs in slurmstepd after the tasks of this node are gone and
+ * reported. If they refused, the rest of the step is cancelled from here: a
+ * process started by a task could be killed with it before it is heard. It is
+ * done as the user, who may cancel the step, not as root. */
+void node_end(spank_t sp, struct node *n)
+{
+	struct args a = { .n = 0 }, e = { .n = 0 };
+	struct run_result r;
+	char text[512], **env = NULL;
+	const char *conf = getenv("SLURM_CONF");
+
+	if (n->state != NODE_ACTIVE || n->batch || n->nnodes < 2 || !n->region ||
+	    !__atomic_load_n(&n->region->refused, __ATOMIC_SEQ_CST))
+		return;
+	if (!conf && spank_get_item(sp, S_JOB_ENV, &env) == ESPANK_SUCCESS)
+		conf = env_find(env, "SLURM_CONF");
+	args_add(&e, "PATH=%s", SCANCEL_SEARCH);
+	if (conf)
+		args_add(&e, "SLURM_CONF=%s", conf);
+	args_add(&a, "scancel");
+	args_add(&a, "--quiet");
+	args_add(&a, "--signal=KILL");
+	args_add(&a, "%u.%u", n->job, n->step);
+	if (!a.failed && !e.failed) {
+		struct run_spec s = {
+			.path = n->config->scancel, .search = SCANCEL_SEARCH, .argv = a.v, .envp = e.v,
+			.timeout_ms = SCANCEL_SECONDS * 1000, .own_group = true, .capture_stderr = true, .become = true,
+			.uid = n->uid, .gid = n->gid, .out = text, .out_size = sizeof(text) - 1,
+		};
+		run_helper(&s, &r);
+		text[r.out_len] = '\0';
+		if (r.how != RUN_EXITED || r.code)
+			slurm_error("hpcenv: step %u.%u was refused here, but %s failed to end it on its other nodes: %s", n->job, n->step,
+				    n->config->scancel, text);
+	}
+	args_free(&a);
+	args_free(&e);
+}
