@@ -4,7 +4,6 @@ package hpcenv
 
 import (
 	_ "github.com/coreos/go-systemd/v22/daemon"
-	_ "github.com/cosnicolaou/pbzip2"
 	_ "github.com/go-co-op/gocron/v2"
 	_ "github.com/google/go-cmp/cmp"
 	_ "github.com/hanwen/go-fuse/v2/fs"

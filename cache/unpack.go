@@ -67,7 +67,7 @@ func (s *Store) unpack(ctx context.Context, r io.ReaderAt, size int64, format Ar
 	case FormatConda:
 		err = archive.ReadConda(ctx, r, size, lim, u.visit)
 	case FormatTarBz2:
-		err = archive.ReadTarBz2(ctx, r, size, lim, u.visit)
+		err = archive.ReadTarBz2With(ctx, s.bzip2, r, size, lim, u.visit)
 	default:
 		err = fmt.Errorf("archive format %q is not supported", format)
 	}

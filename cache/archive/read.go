@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-
-	"github.com/cosnicolaou/pbzip2"
 )
 
 // Kind of a member.
@@ -43,18 +41,27 @@ type Member struct {
 // of it. An error ends the reading and is returned as it is.
 type Visitor func(m Member, content io.Reader) error
 
+// Decompressor returns the plain bytes of in; what it started ends with ctx.
+type Decompressor func(ctx context.Context, in io.Reader) io.Reader
+
 // ReadTarBz2 reads a .tar.bz2 of size bytes, of one or several bzip2 streams.
 func ReadTarBz2(ctx context.Context, r io.ReaderAt, size int64, lim Limits, visit Visitor) error {
+	return ReadTarBz2With(ctx, nil, r, size, lim, visit)
+}
+
+// ReadTarBz2With is ReadTarBz2 with a decompressor of the caller's choice, which
+// is worth its start on large archives only; nil = the standard library's.
+func ReadTarBz2With(ctx context.Context, parallel Decompressor, r io.ReaderAt, size int64, lim Limits, visit Visitor) error {
 	in := io.NewSectionReader(r, 0, size)
 	var plain io.Reader
-	if size < parallelFrom || runtime.GOMAXPROCS(0) == 1 {
+	if parallel == nil || size < parallelFrom || runtime.GOMAXPROCS(0) == 1 {
 		plain = bzip2.NewReader(in)
 	} else {
 		// Cancelling ends the decompressor's goroutines also when the tar ends
 		// early or is refused.
 		inner, cancel := context.WithCancel(ctx)
 		defer cancel()
-		plain = pbzip2.NewReader(inner, in)
+		plain = parallel(inner, in)
 	}
 	count := &counter{bytes: lim.MaxBytes, entries: lim.MaxEntries}
 	return readTar(ctx, plain, lim, count, visit)

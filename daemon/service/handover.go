@@ -2,11 +2,7 @@ package service
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"time"
 
@@ -68,27 +64,13 @@ func (w *wanted) get(sha string) (cache.Source, bool) {
 
 // PutArchive takes the bytes of an archive that Prepare asked for, from any
 // user: what counts is that they have the digest.
-func (s *Service) PutArchive(_ context.Context, sha string, r io.Reader) error {
+func (s *Service) PutArchive(ctx context.Context, sha string, r io.Reader) error {
 	src, ok := s.wanted.get(sha)
 	if !ok {
 		return api.Errorf(api.ExitUsage, "archive %s was not asked for\nnext: prepare the lock that names it", sha)
 	}
-	limit := int64(maxHandOver)
-	if src.Size > 0 {
-		limit = src.Size
+	if src.Size == 0 {
+		r = io.LimitReader(r, maxHandOver)
 	}
-	return s.opts.Store.SaveFile(s.opts.Store.ArchivePath(src), 0o444, func(w io.Writer) error {
-		h := sha256.New()
-		n, err := io.Copy(io.MultiWriter(w, h), io.LimitReader(r, limit+1))
-		if err != nil {
-			return fmt.Errorf("package %s: take over its archive: %w", src.Name, err)
-		}
-		if n > limit || src.Size > 0 && n != src.Size {
-			return fmt.Errorf("%w: package %s: what was handed over has not the size that the lock says (%d bytes)", cache.ErrIntegrity, src.Name, limit)
-		}
-		if have := hex.EncodeToString(h.Sum(nil)); !strings.EqualFold(have, sha) {
-			return fmt.Errorf("%w: package %s: what was handed over has sha256 %s, the lock says %s", cache.ErrIntegrity, src.Name, have, sha)
-		}
-		return nil
-	})
+	return s.opts.Store.ImportArchive(ctx, r, src)
 }

@@ -53,7 +53,7 @@ func New(opts Options) *Service {
 	}
 	s := &Service{opts: opts, slots: make(chan struct{}, opts.Runs)}
 	s.deps = prepare.Deps{
-		Store: opts.Store, Fetcher: opts.Fetcher, Flights: prepare.NewFlights(), ClusterPlatforms: s.clusterPlatforms,
+		Store: opts.Store, Fetcher: opts.Fetcher, ClusterPlatforms: s.clusterPlatforms,
 		OpenLocal: opts.Embedded, Parallel: opts.Parallel, Program: "hpcenv " + Version(),
 	}
 	return s

@@ -55,7 +55,7 @@ func (c *v6Conda) convert() (*v6Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, archive := archiveName(fileName(c.pkg.Location)); !archive {
+	if c.pkg.FileName == "" { // no conda archive
 		e = sourceEntry(c.pkg.Location, c.pkg.Name, c.pkg.Line)
 	}
 	return &v6Entry{entry: e, name: c.pkg.Name, version: c.pkg.Version, build: c.pkg.Build, subdir: c.pkg.Subdir}, nil

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/hpcenv/hpcenv/envs/lockfile"
@@ -66,6 +67,25 @@ func corpus(t testing.TB) []lockFile {
 	return files
 }
 
+// parsed holds what parse made, by name.
+var parsed sync.Map
+
+type parseResult struct {
+	lock *lockfile.Lock
+	err  error
+}
+
+// parse reads a lock once for all tests: under the race detector that is most
+// of their time.
+func (f lockFile) parse() (*lockfile.Lock, error) {
+	if done, ok := parsed.Load(f.name); ok {
+		return done.(parseResult).lock, done.(parseResult).err
+	}
+	lock, err := lockfile.Parse(f.data)
+	parsed.Store(f.name, parseResult{lock, err})
+	return lock, err
+}
+
 func (f lockFile) mustFail() bool { return strings.Contains(f.name, "lock_parse_fails/") }
 
 func readable(version int) bool {
@@ -80,7 +100,7 @@ func TestCorpusGolden(t *testing.T) {
 		if !readable(file.version) || file.mustFail() {
 			continue
 		}
-		lock, err := lockfile.Parse(file.data)
+		lock, err := file.parse()
 		if err != nil {
 			t.Errorf("%s: %v", file.name, err)
 			continue
@@ -184,7 +204,7 @@ func TestCorpusAgainstLines(t *testing.T) {
 		if !readable(file.version) || file.mustFail() {
 			continue
 		}
-		lock, err := lockfile.Parse(file.data)
+		lock, err := file.parse()
 		if err != nil {
 			t.Errorf("%s: %v", file.name, err)
 			continue
@@ -235,7 +255,7 @@ func TestCorpusAgainstLines(t *testing.T) {
 func TestCorpusRefused(t *testing.T) {
 	must, other := 0, 0
 	for _, file := range corpus(t) {
-		_, err := lockfile.Parse(file.data)
+		_, err := file.parse()
 		var version *lockfile.VersionError
 		switch {
 		case file.mustFail():
@@ -262,7 +282,7 @@ func TestCorpusConsistent(t *testing.T) {
 		if !readable(file.version) || file.mustFail() || strings.Contains(file.name, "non-satisfiability/") {
 			continue
 		}
-		lock, err := lockfile.Parse(file.data)
+		lock, err := file.parse()
 		if err != nil {
 			t.Errorf("%s: %v", file.name, err)
 			continue

@@ -2,7 +2,6 @@ package lockfile
 
 import (
 	"fmt"
-	"net/url"
 	"strconv"
 	"strings"
 )
@@ -44,45 +43,36 @@ func buildNumber(build string) int64 {
 	return n
 }
 
-// subdirOf is the segment before an archive's name, if it is a subdir; ""
-// else, and for anything but http, https and file URLs.
-func subdirOf(location string) string {
-	switch scheme(location) {
+// subdir is the segment before an archive's name, if it is one; "" else, and
+// for anything but http, https and file URLs.
+func (p place) subdir() string {
+	switch p.scheme {
 	case "http", "https", "file":
 	default:
 		return ""
 	}
-	parts := segments(location)
-	if len(parts) < 2 || !KnownSubdir(parts[len(parts)-2]) {
+	if len(p.segments) < 2 || !KnownSubdir(p.segments[len(p.segments)-2]) {
 		return ""
 	}
-	if _, ok := archiveName(parts[len(parts)-1]); !ok {
+	if _, ok := archiveName(p.file); !ok {
 		return ""
 	}
-	return parts[len(parts)-2]
+	return p.segments[len(p.segments)-2]
 }
 
-// channelOf is a URL without its last two path segments and without a trailing
+// channel is a URL without its last two path segments and without a trailing
 // slash; "" for a path.
-func channelOf(location string) string {
-	if !isURL(location) {
+func (p place) channel() string {
+	if p.head == "" {
 		return ""
 	}
-	u, err := url.Parse(location)
-	if err != nil || u.Opaque != "" {
-		return ""
-	}
-	p := u.EscapedPath()
+	rest := p.path
 	for range 2 {
-		if i := strings.LastIndexByte(p, '/'); i >= 0 {
-			p = p[:i]
+		if i := strings.LastIndexByte(rest, '/'); i >= 0 {
+			rest = rest[:i]
 		}
 	}
-	head, rest, _ := strings.Cut(location, "://")
-	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
-		rest = rest[:i]
-	}
-	return strings.TrimRight(head+"://"+rest+p, "/")
+	return strings.TrimRight(p.head+rest, "/")
 }
 
 // noarchOf guesses the kind of a noarch package; "" for other subdirs.
@@ -107,18 +97,18 @@ type given struct {
 // fill completes a package: an explicit key wins, what is missing follows from
 // the location, and what neither tells is an error that names the key.
 func (g given) fill(pkg *CondaPackage) error {
-	file := fileName(pkg.Location)
-	d, isArchive := archiveName(file)
-	derivedSubdir := subdirOf(pkg.Location)
+	at := placeOf(pkg.Location)
+	d, isArchive := archiveName(at.file)
+	derivedSubdir := at.subdir()
 
 	pkg.URL = pkg.Location
-	pkg.Local = !isURL(pkg.Location) || scheme(pkg.Location) == "file"
-	pkg.FileName = pick(g.fileName, file)
+	pkg.Local = at.scheme == "" || at.scheme == "file"
+	pkg.FileName = pick(g.fileName, at.file)
 	pkg.Name = pick(g.name, d.name)
 	pkg.Version = pick(g.version, d.version)
 	pkg.Build = pick(g.build, d.build)
 	pkg.Subdir = pick(g.subdir, derivedSubdir)
-	pkg.Channel = strings.TrimRight(RedactURL(pick(g.channel, channelOf(pkg.Location))), "/")
+	pkg.Channel = strings.TrimRight(RedactURL(pick(g.channel, at.channel())), "/")
 	pkg.BuildNumber = buildNumber(pkg.Build)
 	if g.buildNumber != nil {
 		pkg.BuildNumber = *g.buildNumber
@@ -147,8 +137,11 @@ func (g given) fill(pkg *CondaPackage) error {
 			return fmt.Errorf("`%s` is neither given nor can it be told from the location", key.name)
 		}
 	}
-	if !isArchive {
-		pkg.FileName = "" // a source package has none
+	switch {
+	case !isArchive:
+		pkg.FileName = "" // a source package has none, an archive always has
+	case pkg.FileName == "":
+		pkg.FileName = at.file
 	}
 	// These become parts of file names.
 	for _, key := range []struct{ name, value string }{

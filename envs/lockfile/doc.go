@@ -5,11 +5,13 @@
 // location), and the canonical record of each package.
 //
 //	reader.go      YAML to a plain tree with line numbers; duplicate keys fail here
+//	block.go       the same tree, faster, for what is written as pixi writes
 //	decode.go      typed reading of that tree
 //	version.go     the version number and what to do about others
 //	model_v6.go    what version 6 looks like; frozen
 //	model_v7.go    what version 7 looks like; frozen
-//	convert.go     entries and references to the domain type
+//	convert.go     entries and references to the domain type, with convert_v6.go
+//	               and convert_v7.go for what the versions do differently
 //	derive.go      what follows from a location
 //	location.go    URLs and paths, credentials
 //	select.go      the environment and platform that was asked for

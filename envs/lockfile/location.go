@@ -28,30 +28,45 @@ func scheme(location string) string {
 	return strings.ToLower(location[:i])
 }
 
-// segments are the path segments of a URL, decoded; nil if it cannot be parsed
-// or has no path of segments.
-func segments(location string) []string {
+// place is a location taken apart.
+type place struct {
+	scheme string // "" for a path
+	// head is scheme and authority as written, path the encoded path of a URL;
+	// both "" for a path and for what cannot be taken apart.
+	head, path string
+	// segments of a URL's path, decoded.
+	segments []string
+	// file is the last segment of a URL or path; "" where it ends in a slash.
+	file string
+}
+
+func placeOf(location string) place {
+	if !isURL(location) {
+		var p place
+		if !strings.HasSuffix(location, "/") {
+			p.file = path.Base(location)
+		}
+		return p
+	}
+	p := place{scheme: scheme(location)}
 	u, err := url.Parse(location)
 	if err != nil || u.Path == "" || u.Opaque != "" {
-		return nil
+		return p
 	}
-	return strings.Split(strings.TrimPrefix(u.Path, "/"), "/")
+	p.segments = strings.Split(strings.TrimPrefix(u.Path, "/"), "/")
+	p.file = p.segments[len(p.segments)-1]
+	p.path = u.EscapedPath()
+	if head, rest, found := strings.Cut(location, "://"); found {
+		if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+			rest = rest[:i]
+		}
+		p.head = head + "://" + rest
+	}
+	return p
 }
 
 // fileName is the last segment of a location; "" where it ends in a slash.
-func fileName(location string) string {
-	if strings.HasSuffix(location, "/") {
-		return ""
-	}
-	if isURL(location) {
-		parts := segments(location)
-		if len(parts) == 0 {
-			return ""
-		}
-		return parts[len(parts)-1]
-	}
-	return path.Base(location)
-}
+func fileName(location string) string { return placeOf(location).file }
 
 // normalize gives equal locations equal text: a file URL is its path, and paths
 // are cleaned without losing a leading "..". Version 6 compares so; version 7

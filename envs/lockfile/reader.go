@@ -45,6 +45,14 @@ func read(data []byte) (value, error) {
 	if len(data) > maxSize {
 		return value{}, fmt.Errorf("%w: it has %d bytes; this hpcenv reads at most %d", ErrLock, len(data), maxSize)
 	}
+	if v, ok := readBlock(data); ok {
+		return v, v.checkAllKeys()
+	}
+	return readYAML(data)
+}
+
+// readYAML reads whatever YAML there is.
+func readYAML(data []byte) (value, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var node yaml.Node
 	if err := decoder.Decode(&node); err != nil {
@@ -102,6 +110,24 @@ func isNull(text string) bool {
 		return true
 	}
 	return false
+}
+
+// checkAllKeys is checkKeys for a whole tree.
+func (v *value) checkAllKeys() error {
+	if v.kind == mapping {
+		if err := v.checkKeys(); err != nil {
+			return err
+		}
+	}
+	for i := range v.items {
+		if v.items[i].items == nil {
+			continue
+		}
+		if err := v.items[i].checkAllKeys(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkKeys refuses a mapping with a key twice or a key that is no text.

@@ -10,8 +10,8 @@
 //	fast.go      the same request again: three small reads, no parsing
 //	targets.go   which environments for which platforms, and what forbids them
 //	index.go     what is kept with a lock
-//	packages.go  what is missing: fetched, staged, published with one sync
-//	flight.go    one download per archive, however many requests
+//	packages.go  what is missing: fetched once, published with one sync
+//	local.go     packages that lie in files
 //	link.go      one materialization per id and platform
 //	progress.go  one stream of events
 //

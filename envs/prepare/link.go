@@ -47,12 +47,8 @@ func (r *run) build(ctx context.Context, targets []target, res *Result) error {
 	if err := r.needLocal(missing); err != nil {
 		return err
 	}
-	if err := r.obtain(ctx, need, missing); err != nil {
+	if res.BytesFetched, err = r.obtain(ctx, need, missing); err != nil {
 		return err
-	}
-	res.BytesFetched = 0
-	for _, p := range missing {
-		res.BytesFetched += need.manifests[p.SHA256].Size
 	}
 	for i, t := range targets {
 		if err := r.link(ctx, t, need.manifests, &res.Environments[i]); err != nil {

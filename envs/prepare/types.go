@@ -37,8 +37,6 @@ func (e *NeedLocalError) Error() string {
 type Deps struct {
 	Store   *cache.Store
 	Fetcher *cache.Fetcher
-	// Flights is shared by all Runs of a process on one store.
-	Flights *Flights
 	// ClusterPlatforms tells the conda subdirs of the cluster's nodes, and
 	// notes for the user. It is asked only if the request names no platform.
 	ClusterPlatforms func(ctx context.Context) (platforms, notes []string, err error)

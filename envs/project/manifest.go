@@ -65,8 +65,8 @@ type environment struct {
 
 // Load reads the manifest in a directory: pixi.toml, else [tool.pixi] of
 // pyproject.toml, else mojoproject.toml, as pixi does. A directory without one
-// is no error: nil, nil (a lock can be used without its project). Errors about
-// content wrap ErrManifest and name file and line.
+// is no error: nil, nil (a lock can be used without its project). Errors wrap
+// ErrManifest and name the file and, where it is about content, the line.
 func Load(dir string) (*Project, error) {
 	root, err := filepath.Abs(dir)
 	if err != nil {
@@ -79,7 +79,7 @@ func Load(dir string) (*Project, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("the manifest %s: %w", file, err)
+			return nil, fmt.Errorf("%w: %s: %w", ErrManifest, file, err)
 		}
 		tree, err := parseTOML(file, data)
 		if err != nil {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"time"
 
 	sd "github.com/coreos/go-systemd/v22/daemon"
+	"github.com/cosnicolaou/pbzip2"
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/daemon/config"
@@ -29,6 +31,7 @@ func run(ctx context.Context, conf *config.Config, log *slog.Logger) (err error)
 	if err != nil {
 		return err
 	}
+	store.UseBzip2(func(ctx context.Context, in io.Reader) io.Reader { return pbzip2.NewReader(ctx, in) })
 	keeper := &inventory.Keeper{Store: store, Slurm: queries.Client{Scontrol: conf.Inventory.Scontrol}}
 	svc := service.New(service.Options{
 		Store: store, Inventory: keeper, Parallel: conf.Fetch.Parallel,

@@ -34,7 +34,7 @@ func main() {
 var errUsage = errors.New("wrong usage")
 
 func run(ctx context.Context, args []string) error {
-	commands := map[string]func(context.Context, []string) error{"make": runMake, "project": runProject}
+	commands := map[string]func(context.Context, []string) error{"make": runMake, "project": runProject, "serve": runServe}
 	if len(args) == 0 || commands[args[0]] == nil {
 		return fmt.Errorf("%w: mkchannel make|project|serve, each with -h for its flags", errUsage)
 	}
