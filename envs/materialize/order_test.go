@@ -41,7 +41,8 @@ func TestTopological(t *testing.T) {
 		{[]string{"clobber-3:", "clobber-1: clobber-3", "clobber-2: clobber-1"}, "clobber-3 clobber-1 clobber-2"},
 		{[]string{"python: pip", "~pip: python setuptools", "~setuptools: python", "app: python"}, "python setuptools pip app"},
 		{[]string{"a: b __glibc>=2.28", "b: a", "c: b"}, "a b c"},
-		{[]string{"a: b", "b: a"}, "a b"},
+		{[]string{"a: b", "b: a"}, "b a"},
+		{[]string{"p3: p5", "p5: p3", "p2:", "z:"}, "z p5 p3 p2"},
 		{[]string{"a: z=1 m", "z:", "m:"}, "z m a"},
 	} {
 		pkgs := pkgsOf(c.in...)

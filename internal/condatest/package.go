@@ -143,9 +143,13 @@ func (p Package) info(t testing.TB) []File {
 	}
 	files["index.json"] = asJSON(t, index)
 	if p.Noarch == "python" {
+		points := p.EntryPoints
+		if points == nil {
+			points = []string{}
+		}
 		files["link.json"] = asJSON(t, map[string]any{
 			"package_metadata_version": 1,
-			"noarch":                   map[string]any{"type": "python", "entry_points": p.EntryPoints},
+			"noarch":                   map[string]any{"type": "python", "entry_points": points},
 		})
 	}
 	for name, content := range p.Info {
