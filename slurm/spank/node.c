@@ -61,7 +61,8 @@ void node_begin(spank_t sp, const struct config *c, struct node *n)
 	pin = env_find(env, PIN_VARIABLE);
 	if (pin && !pin[0])
 		pin = NULL;
-	if (!pin && !(env_find(env, ATTACH_VARIABLE) && job_has_file(n)))
+	n->entered = env_find(env, ATTACH_VARIABLE) != NULL;
+	if (!pin && !(n->entered && job_has_file(n)))
 		return;
 	identify(sp, n);
 	if (config_switched_off(c, n->reason, sizeof(n->reason))) {
@@ -123,6 +124,8 @@ int node_task(spank_t sp, struct node *n)
 	struct region *g = n->region;
 	int code;
 
+	if (n->entered)
+		spank_unsetenv(sp, ATTACH_VARIABLE);
 	if (n->state == NODE_IDLE)
 		return 0;
 	name_node(sp, n);
@@ -154,6 +157,5 @@ int node_task(spank_t sp, struct node *n)
 		code = activate_apply(sp, n);
 	if (code)
 		refuse(n, code, g->message);
-	spank_unsetenv(sp, ATTACH_VARIABLE);
 	return 0;
 }
