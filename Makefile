@@ -1,0 +1,107 @@
+# hpcenv: everything is made from here. `make demo` runs the main job on a real
+# Slurm cluster on this machine, `make test` runs all tests; both set up first.
+
+BUILD      := build
+GO         ?= go
+CC         ?= gcc
+CC_ARM64   ?= aarch64-linux-gnu-gcc
+RESULTS    := $(BUILD)/test-results
+DEVCLUSTER := contrib/devcluster/devcluster
+# Where the tests find what was built.
+export HPCENV_BUILD := $(CURDIR)/$(BUILD)
+
+.PHONY: all help setup build go-build shim demo test check unit ctest cluster counts \
+	test-slurm-24.11 bench-launch roots clean
+
+all: build
+
+help:
+	@echo "make demo              the main job, end to end, on a Slurm cluster on this machine"
+	@echo "make test              all tests, the aarch64 node included"
+	@echo "make test-slurm-24.11  the cluster tests on Slurm 24.11, from a Debian 13 root"
+	@echo "make bench-launch      what hpcenv adds to sbatch and to a step"
+	@echo "make build             the programs and the SPANK plug-in, in build/"
+	@echo "make setup             install what is missing (Debian, Ubuntu; root)"
+	@echo "make clean             remove build/"
+
+setup:
+	contrib/setup/setup.sh
+
+# ---- programs -------------------------------------------------------------
+
+build: go-build shim
+
+# The go command knows what is up to date.
+go-build:
+	CGO_ENABLED=0 GOARCH=amd64 $(GO) build -trimpath -o $(BUILD)/amd64/hpcenv ./cmd/hpcenv
+	CGO_ENABLED=0 GOARCH=arm64 $(GO) build -trimpath -o $(BUILD)/arm64/hpcenv ./cmd/hpcenv
+	CGO_ENABLED=1 GOARCH=amd64 $(GO) build -trimpath -o $(BUILD)/amd64/hpcenvd ./cmd/hpcenvd
+	contrib/ci/static.sh $(BUILD)/amd64/hpcenv $(BUILD)/arm64/hpcenv
+
+# slurm/spank has a Makefile of its own, which knows what is up to date.
+shim:
+	$(MAKE) --no-print-directory -C slurm/spank CC=$(CC) OUT=$(CURDIR)/$(BUILD)/shim/amd64
+	$(MAKE) --no-print-directory -C slurm/spank CC=$(CC_ARM64) OUT=$(CURDIR)/$(BUILD)/shim/arm64
+	@mkdir -p $(BUILD)/amd64 $(BUILD)/arm64
+	@for arch in amd64 arm64; do \
+		cmp -s $(BUILD)/shim/$$arch/hpcenv_spank.so $(BUILD)/$$arch/hpcenv_spank.so || \
+		install -m 644 $(BUILD)/shim/$$arch/hpcenv_spank.so $(BUILD)/$$arch/hpcenv_spank.so || exit 1; \
+	done
+
+# ---- the main job ---------------------------------------------------------
+
+demo: setup build
+	contrib/demo/demo.sh
+
+# ---- tests ----------------------------------------------------------------
+
+# Every stage runs even if an earlier one failed; the counts come last.
+test: setup build
+	@rm -rf $(RESULTS) && mkdir -p $(RESULTS)
+	@failed=; for stage in check unit ctest roots cluster; do \
+		echo "== $$stage"; \
+		$(MAKE) --no-print-directory $$stage || failed="$$failed $$stage"; \
+	done; \
+	if [ -n "$$failed" ]; then echo "failed:$$failed"; fi; \
+	$(MAKE) --no-print-directory counts && [ -z "$$failed" ]
+
+check:
+	@bad=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
+		if [ -n "$$bad" ]; then echo "not gofmt's: $$bad"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) vet -tags cluster ./...
+	@if command -v shellcheck >/dev/null; then contrib/ci/shellcheck.sh; \
+		else echo "shellcheck is not installed: scripts are not checked"; fi
+
+unit: | $(RESULTS)
+	contrib/ci/gotest.sh $(RESULTS)/unit.json -race -timeout 10m ./...
+
+ctest:
+	$(MAKE) --no-print-directory -C slurm/spank CC=$(CC) OUT=$(CURDIR)/$(BUILD)/shim/amd64 test
+
+# The roots that the cluster tests need, made once per machine.
+roots:
+	contrib/devcluster/debian-root.sh "$$(contrib/devcluster/host-suite.sh)" arm64
+
+cluster: | $(RESULTS)
+	contrib/ci/gotest.sh $(RESULTS)/cluster.json -tags cluster -count=1 -timeout 25m ./slurm/clustertest/...
+
+test-slurm-24.11: setup build | $(RESULTS)
+	contrib/devcluster/debian-root.sh trixie amd64
+	HPCENV_TEST_ROOT=trixie contrib/ci/gotest.sh $(RESULTS)/cluster-24.11.json \
+		-tags cluster -count=1 -timeout 40m ./slurm/clustertest/...
+	$(GO) run ./contrib/ci/testcount -totals $(RESULTS)/cluster-24.11.json
+
+counts:
+	$(GO) run ./contrib/ci/testcount -totals $(RESULTS)/*.json
+
+$(RESULTS):
+	mkdir -p $@
+
+# ---- figures --------------------------------------------------------------
+
+bench-launch: setup build
+	contrib/bench/launch.sh
+
+clean:
+	rm -rf $(BUILD)

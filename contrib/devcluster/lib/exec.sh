@@ -1,0 +1,38 @@
+# shellcheck shell=bash
+# Running commands as a user of the cluster would.
+
+# The variables of a shell that uses the cluster, as assignments.
+login_environment() {
+	printf 'SLURM_CONF=%s\n' "$STATE/etc/slurm.conf"
+	printf 'HPCENV_SOCKET=%s\n' "$STATE/daemon/hpcenvd.sock"
+	printf 'HPCENV_STORE=%s\n' "$STATE/store"
+	printf 'HPCENV_DEVCLUSTER=%s\n' "$STATE"
+}
+
+# A node's environment: there, /etc/hpcenv tells the rest.
+node_environment() {
+	printf 'SLURM_CONF=%s\n' "$STATE/etc/slurm.conf"
+	printf 'SLURMD_NODENAME=%s\n' "$NODE"
+}
+
+# exec_in COMMAND…: becomes COMMAND on the submit host (or --node) as root (or
+# --as), with the environment of a fresh login unless --keep-env.
+exec_in() {
+	local user=${AS:-root} home vars=() become=()
+	home=$(getent passwd "$user" | cut -d: -f6)
+	[ -n "$home" ] || die "no such account: $user"
+	space_enter "$NODE"
+	if [ "$NODE" = login ]; then
+		mapfile -t vars < <(login_environment)
+	else
+		mapfile -t vars < <(node_environment)
+	fi
+	vars+=("HOME=$home" "USER=$user" "LOGNAME=$user" SHELL=/bin/bash
+		"PATH=$STATE/sw/bin:/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin")
+	[ "$KEEP_ENV" = yes ] || vars=(-i LANG=C.UTF-8 "TERM=${TERM:-dumb}" "${vars[@]}")
+	[ "$user" = root ] ||
+		become=(setpriv "--reuid=$(id -u "$user")" "--regid=$(id -g "$user")" --init-groups --)
+	# The directory is entered inside, as the user.
+	exec "${ENTER[@]}" "${become[@]}" env "${vars[@]}" \
+		bash -c 'cd -- "$1" || exit 1; shift; exec "$@"' devcluster "${CWD:-$home}" "$@"
+}

@@ -1,0 +1,58 @@
+# shellcheck shell=bash
+# What each kind of space runs. Called in the space by inner.sh.
+
+as_account() {
+	local user=$1
+	shift
+	setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups "$@"
+}
+
+# A root of another release in which everything else of the cluster runs.
+part_login() {
+	root_enter "$ROOT_HOST" "$STATE/login"
+	printf 'ready\n' | replace_file "$STATE/login/ready"
+	trap 'exit 0' TERM
+	while :; do
+		sleep 3600 &
+		wait $! || true
+	done
+}
+
+part_munged() {
+	mount -t proc proc /proc
+	serve as_account munge munged --foreground --num-threads=2 \
+		--socket="$STATE/munge/munge.sock" \
+		--key-file="$STATE/munge/munge.key" \
+		--pid-file="$STATE/munge/munged.pid" \
+		--seed-file="$STATE/munge/munged.seed" \
+		--log-file="$STATE/munge/munged.log"
+}
+
+part_slurmctld() {
+	mount -t proc proc /proc
+	mount --bind "$STATE/etc/hosts" /etc/hosts
+	export SLURM_CONF="$STATE/etc/slurm.conf"
+	# -i: a state that cannot be read is no reason to stay down; -c is not given,
+	# so that a restarted controller keeps its jobs.
+	serve slurmctld -D -i -f "$SLURM_CONF"
+}
+
+part_node() {
+	local dir=$STATE/nodes/$NAME
+	hostname "$NAME"
+	if [ "$NAME" = a1 ]; then
+		binfmt_enable
+		root_enter "$ROOT_AARCH64" "$dir"
+	fi
+	mount -t proc proc /proc
+	node_mounts "$dir"
+	export SLURM_CONF="$STATE/etc/slurm.conf"
+	printf 'ready\n' | replace_file "$dir/ready"
+	serve slurmd -D -N "$NAME" -f "$SLURM_CONF"
+}
+
+part_hpcenvd() {
+	mount -t proc proc /proc
+	export SLURM_CONF="$STATE/etc/slurm.conf" HOME="$STATE/daemon"
+	serve as_account hpcenvd "$STATE/sw/bin/hpcenvd" --config "$STATE/etc/hpcenvd.yaml"
+}

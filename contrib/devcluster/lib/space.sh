@@ -1,0 +1,80 @@
+# shellcheck shell=bash
+# Spaces: every part of the cluster runs under an init of its own in a private
+# mount and process namespace. Whatever a part starts, mounts or attaches there
+# (job steps, FUSE servers, loop devices) is gone with that init, also after a
+# crash: the kernel cleans up, not this script.
+#
+# A space is recorded in STATE/spaces/NAME as "PID START", written by its init
+# before it does anything else.
+
+# space_start NAME KIND [ARGUMENT…]: starts inner.sh KIND in a new space.
+space_start() {
+	local name=$1 kind=$2 enter=()
+	shift 2
+	rm -f "$STATE/spaces/$name"
+	if [ "$kind" != login ] && [ -n "$ROOT_SUITE" ]; then
+		enter=(nsenter "--target=$(space_pid login)" --mount --)
+	fi
+	local share=(--mount --propagation private)
+	# The login space holds mounts only: the inits of the others report their
+	# numbers as this machine sees them, through its /proc.
+	[ "$kind" = login ] || share+=(--uts --pid --fork)
+	env -i PATH="$PATH" LANG=C.UTF-8 STATE="$STATE" \
+		setsid "${enter[@]}" unshare "${share[@]}" \
+		"$HERE/inner.sh" "$name" "$kind" "$@" \
+		</dev/null >>"$STATE/log/$name.space" 2>&1 {LOCK_FD}<&- &
+	wait_for 20 "the namespaces of $name (see $STATE/log/$name.space)" \
+		test -e "$STATE/spaces/$name"
+}
+
+# The number of the init of space $1; fails where it is not running.
+space_pid() {
+	local pid start
+	read -r pid start 2>/dev/null <"$STATE/spaces/$1" || return 1
+	[ "$(process_start "$pid")" = "$start" ] || return 1
+	printf '%s' "$pid"
+}
+
+space_alive() { space_pid "$1" >/dev/null; }
+
+# space_stop NAME [SECONDS]: asks the space to end, and ends it after SECONDS
+# (0 = at once). The kill of an init takes everything in its space along.
+space_stop() {
+	local name=$1 grace=${2:-0} pid
+	if pid=$(space_pid "$name"); then
+		if [ "$grace" -gt 0 ]; then
+			kill -TERM "$pid" 2>/dev/null || true
+			wait_for "$grace" "the end of $name: it is killed" space_gone "$name" || true
+		fi
+		kill -KILL "$pid" 2>/dev/null || true
+		wait_for 20 "the end of $name" space_gone "$name" ||
+			die "process $pid ($name) does not end: a file system that it uses may be stuck"
+	fi
+	rm -f "$STATE/spaces/$name"
+}
+
+space_gone() { ! space_alive "$1"; }
+
+# Names of the recorded spaces, one a line.
+space_names() {
+	local file
+	for file in "$STATE"/spaces/*; do
+		[ -e "$file" ] && printf '%s\n' "${file##*/}"
+	done
+	return 0
+}
+
+# space_enter NAME: fills the array ENTER with the command that enters a space;
+# empty for this machine itself.
+space_enter() {
+	local name=$1 pid
+	ENTER=()
+	if [ "$name" = login ]; then
+		[ -n "$ROOT_SUITE" ] || return 0
+		pid=$(space_pid login) || die "the cluster is not running"
+		ENTER=(nsenter "--target=$pid" --mount --)
+		return 0
+	fi
+	pid=$(space_pid "$name") || die "no such running part: $name (see devcluster status)"
+	ENTER=(nsenter "--target=$pid" --mount --uts --pid --)
+}
