@@ -4,7 +4,6 @@ package hpcenv
 
 import (
 	_ "github.com/coreos/go-systemd/v22/daemon"
-	_ "github.com/cosnicolaou/pbzip2"
 	_ "github.com/go-co-op/gocron/v2"
 	_ "github.com/google/go-cmp/cmp"
 	_ "github.com/hanwen/go-fuse/v2/fs"
@@ -16,7 +15,7 @@ import (
 	_ "github.com/spf13/viper"
 	_ "github.com/vbauerster/mpb/v8"
 	_ "go.yaml.in/yaml/v3"
-	_ "golang.org/x/sys/unix"
 	_ "golang.org/x/sync/errgroup"
+	_ "golang.org/x/sys/unix"
 	_ "golang.org/x/term"
 )

@@ -3,6 +3,8 @@ package cache
 import (
 	"encoding/json"
 	"errors"
+
+	"github.com/hpcenv/hpcenv/cache/archive"
 )
 
 // Error classes. Every error of this package that belongs to a class wraps it,
@@ -13,10 +15,12 @@ var (
 	ErrNotFound = errors.New("not in the store")
 	// ErrIntegrity: bytes differ from what the lock or the archive promises
 	// (size, sha256, md5, a truncated or trailing part).
-	ErrIntegrity = errors.New("integrity check failed")
+	// It is the same value as archive.ErrIntegrity.
+	ErrIntegrity = archive.ErrIntegrity
 	// ErrUnsafe: an archive tries what could harm the store (a path that
 	// escapes, a write through a link, a device node, a decompression bomb).
-	ErrUnsafe = errors.New("refused as unsafe")
+	// It is the same value as archive.ErrUnsafe.
+	ErrUnsafe = archive.ErrUnsafe
 	// ErrFetch: no URL delivered the archive.
 	ErrFetch = errors.New("cannot be fetched")
 	// ErrStore: the store itself cannot be used (full, read-only, missing,
@@ -131,7 +135,9 @@ type Manifest struct {
 type Raw struct {
 	Source Source
 	// Entries of the archive, sorted by path, the last of duplicates; info/ is
-	// included. Files are in the pool already, but no manifest names them yet.
+	// included. Files outside info/ are in the pool already, but no manifest
+	// names them yet; small files of info/, which nothing links as a rule, wait
+	// in memory until entries name them.
 	Entries []Entry
 	// Read returns the content of an entry that is a regular file, at most
 	// limit bytes of it (an error if it is longer).

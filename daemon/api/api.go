@@ -37,9 +37,27 @@ type PrepareRequest struct {
 	DryRun      bool              `json:"dry_run,omitempty"`
 }
 
+// Types of events.
+const (
+	// EventPlan: what will be done is known; the totals are set.
+	EventPlan = "plan"
+	// EventFetch: a download moves. Of one package only the latest counts.
+	EventFetch = "fetch"
+	// EventFetched: a package is in the store.
+	EventFetched = "fetched"
+	// EventLink: an environment is being made for a platform.
+	EventLink = "link"
+	// EventPublished: it is there (New tells whether it was made now).
+	EventPublished = "published"
+	// EventNote: one line for people.
+	EventNote = "note"
+	// EventWait: another program does the same work; this one waits for it.
+	EventWait = "wait"
+)
+
 // Event is a step of a running Prepare.
 type Event struct {
-	// Type: "plan", "fetch", "fetched", "link", "published", "note", "wait".
+	// Type is one of the Event constants.
 	Type string `json:"type"`
 	// Package that is fetched, with bytes so far and in all (0 = not known).
 	Package string `json:"package,omitempty"`
@@ -53,6 +71,8 @@ type Event struct {
 	// Environment and Platform for link and published.
 	Environment string `json:"environment,omitempty"`
 	Platform    string `json:"platform,omitempty"`
+	// New: this request makes it (plan and published of one environment).
+	New bool `json:"new,omitempty"`
 	// Text is one line for people.
 	Text string `json:"text,omitempty"`
 }

@@ -1,8 +1,16 @@
-// Package activation describes what activating an environment changes, as
-// data: a Patch. It computes the part that follows from a prefix, runs what
-// only scripts can tell, applies and undoes patches, and renders them for
-// shells.
 package activation
+
+// The kinds of Op.
+const (
+	// OpSet gives the variable a value.
+	OpSet = "set"
+	// OpUnset removes the variable.
+	OpUnset = "unset"
+	// OpPrepend puts elements before those of a list variable.
+	OpPrepend = "prepend"
+	// OpAppend puts elements after those of a list variable.
+	OpAppend = "append"
+)
 
 // Op is one change of one environment variable.
 type Op struct {
@@ -13,6 +21,10 @@ type Op struct {
 	Value string `json:"value,omitempty"`
 	// Sep is the list separator of prepend and append (":" for PATH).
 	Sep string `json:"sep,omitempty"`
+	// Expand: Value of a set refers to other variables ($NAME, ${NAME}) as
+	// between a shell's double quotes; they are replaced when the patch is
+	// applied.
+	Expand bool `json:"expand,omitempty"`
 }
 
 // Patch is an ordered list of changes.
@@ -24,13 +36,15 @@ type Patch struct {
 // prefix is made; it is stored in meta/ with the environment.
 type Static struct {
 	// Patch is PATH, CONDA_PREFIX, env_vars.d, conda-meta/state: equal on every
-	// node that has the prefix.
+	// node of one platform that has the prefix.
 	Patch Patch `json:"patch"`
 	// Scripts are etc/conda/activate.d/*.sh in the order in which they must be
 	// sourced, relative to the prefix. They run on the node.
 	Scripts []string `json:"scripts,omitempty"`
 	// Deactivate are etc/conda/deactivate.d/*.sh, in the order to source them.
 	Deactivate []string `json:"deactivate,omitempty"`
+	// Notes are entries of env_vars.d and state that were passed over, and why.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Manifest is the part of an activation that comes from the project's manifest
@@ -48,7 +62,8 @@ type Manifest struct {
 	// and targets, by conda subdir ("" = all).
 	Env map[string]map[string]string `json:"env,omitempty"`
 	// Scripts is [activation].scripts by conda subdir ("" = all): the path as
-	// written and the content as it was when pinned.
+	// written and the content as it was when pinned. A list for a subdir
+	// replaces the one for all.
 	Scripts map[string][]Script `json:"scripts,omitempty"`
 }
 

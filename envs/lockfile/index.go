@@ -7,6 +7,10 @@ type Index struct {
 	Version int `json:"version"`
 	// Digest of the lock.
 	Digest string `json:"digest"`
+	// Linker and PrefixRoot are what the ids were computed with (see
+	// materialize.LinkerVersion and cache.Store.PrefixRoot); with others they do not hold.
+	Linker     int    `json:"linker"`
+	PrefixRoot string `json:"prefix_root"`
 	// Environments by name.
 	Environments map[string]IndexEnvironment `json:"environments"`
 }
@@ -19,4 +23,7 @@ type IndexEnvironment struct {
 	Error string `json:"error,omitempty"`
 	// Platforms: conda subdirs that the lock has for it, sorted.
 	Platforms []string `json:"platforms"`
+	// Problems: what forbids installing it on a platform of the store, by conda
+	// subdir.
+	Problems map[string]string `json:"problems,omitempty"`
 }

@@ -1,15 +1,13 @@
-// Package lockfile reads lock files into one domain type.
-//
-// Enters: the bytes of a pixi.lock (versions 6 and 7). Leaves: a Lock. Each
-// file version has a frozen model of its own (model_v6.go, model_v7.go); what
-// other rooms see is only the Lock.
 package lockfile
 
-import "errors"
+import (
+	"encoding/json"
+	"errors"
+)
 
 // ErrLock is the class of every error about a lock's own content (not YAML,
-// unknown version, entries that contradict one another). The text names line
-// or entry.
+// unknown version, entries that contradict one another, what was asked for is
+// not in it). The text names line or entry.
 var ErrLock = errors.New("lock file cannot be used")
 
 // Lock is a lock file, independent of its version.
@@ -25,7 +23,8 @@ type Lock struct {
 // Environment is a named environment of a lock.
 type Environment struct {
 	Name string
-	// Channels as URLs, in the lock's order, without trailing slash.
+	// Channels as URLs, in the lock's order, without trailing slash and without
+	// credentials.
 	Channels []string
 	// Platforms for Linux, sorted by Name. Platforms of other systems are read,
 	// checked and left out here; their names are in Skipped.
@@ -50,8 +49,16 @@ type Platform struct {
 
 // Unsupported is an entry of a lock that cannot be installed, and why.
 type Unsupported struct {
+	// Location exactly as the lock has it; print it through RedactURL.
 	Location string
-	Reason   string
+	// Name of the package, as the lock has it or its location tells it.
+	Name string
+	// CondaName: Name is a conda package's, so it satisfies conda dependencies
+	// (a wheel's name does not).
+	CondaName bool
+	Reason    string
+	// Line of the entry in the file.
+	Line int
 }
 
 // CondaPackage is one locked conda archive with its record.
@@ -69,7 +76,8 @@ type CondaPackage struct {
 	Subdir               string
 	// Noarch is "", "python" or "generic".
 	Noarch string
-	// Channel URL, without trailing slash; "" for a bare path.
+	// Channel URL, without trailing slash and without credentials; "" for a bare
+	// path.
 	Channel string
 	// FileName is the archive's name.
 	FileName    string
@@ -88,7 +96,20 @@ type CondaPackage struct {
 	// Purls as the lock has them; HasPurls tells an empty list from none.
 	Purls    []string
 	HasPurls bool
-	// Arch and OS are the record's "arch" and "platform" (derived from Subdir
-	// where the lock has none).
+	// Arch and OS are the record's "arch" and "platform". They follow from
+	// Subdir; what old files say of them is not looked at. "" for noarch.
 	Arch, OS string
+
+	// LegacyBz2MD5 and LegacyBz2Size describe the .tar.bz2 that a .conda
+	// replaced; carried for the record only.
+	LegacyBz2MD5  string
+	LegacyBz2Size int64
+	// ExtraDepends are dependencies by the name of an extra.
+	ExtraDepends map[string][]string
+	Flags        []string
+	// RunExports (version 7 only) as canonical JSON; nil = not known, {} = known
+	// to have none.
+	RunExports json.RawMessage
+	// Line of the entry in the file, for messages.
+	Line int
 }

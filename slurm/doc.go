@@ -1,4 +1,8 @@
-// Package spank is the room of the SPANK shim, hpcenv_spank.so: the only part
+// Package slurm is the room of all that speaks Slurm: queries (what Slurm says of its
+// nodes), launchbench (what a launch costs), clustertest (stories on a real cluster), and
+// spank, which has no Go code and whose protocol is written down here.
+//
+// spank is the SPANK shim, hpcenv_spank.so: the only part
 // of hpcenv that is loaded into srun, sbatch, salloc and slurmstepd. It is C, it
 // uses spank.h alone, and it decides nothing: it runs the helper (cmd/hpcenv,
 // "hpcenv spank …") at the right moment with the right authority, and carries
@@ -76,4 +80,4 @@
 // options.c, process.c are what comes in; submit.c is the submit side; node.c,
 // attach.c, activate.c, mounts.c, region.c the node; refuse.c and verdict.c the end of a
 // refused step; run.c, run_child.c, records.c, text.c the helper's process and answer.
-package spank
+package slurm

@@ -1,0 +1,221 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+)
+
+// Fetch brings src's archive into archives/ and returns its path; fetched is
+// false if it was there. Size and digests are verified before the archive can
+// be seen under its name. A download that broke off is resumed, by the next
+// call too. Of several callers for one archive, in any process, one downloads
+// and the others wait. progress (may be nil) is told how many bytes are there,
+// and how many there will be (0 = not known).
+//
+// Errors: ErrIntegrity (other bytes than promised; the part is removed),
+// ErrFetch (not delivered; the part stays), ErrStore.
+func (s *Store) Fetch(ctx context.Context, f *Fetcher, src Source, progress func(done, total int64)) (path string, fetched bool, err error) {
+	if err := src.check(); err != nil {
+		return "", false, err
+	}
+	path = s.ArchivePath(src)
+	if ok, err := s.hasArchive(src); ok || err != nil {
+		return path, false, err
+	}
+	release, err := s.Lock(ctx, "archive-"+src.SHA256, nil)
+	if err != nil {
+		return "", false, fmt.Errorf("package %s: %w", src.Name, err)
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	if ok, err := s.hasArchive(src); ok || err != nil {
+		return path, false, err
+	}
+	if progress == nil {
+		progress = func(int64, int64) {}
+	}
+	d := &download{s: s, f: f, src: src, progress: progress, part: filepath.Join(s.root, "archives", src.SHA256+".part")}
+	if err := d.run(ctx); err != nil {
+		return "", false, fmt.Errorf("package %s: %w", src.Name, err)
+	}
+	return path, true, nil
+}
+
+// hasArchive reports whether src's archive is there. Its digests were verified
+// when it was published and are again when it is unpacked.
+func (s *Store) hasArchive(src Source) (bool, error) {
+	path := s.ArchivePath(src)
+	st, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, storeError("look at", path, err)
+	}
+	if src.Size > 0 && st.Size() != src.Size {
+		// It is not what it was: as good as absent. The new one replaces it.
+		return false, nil
+	}
+	return true, nil
+}
+
+// download is the state of one Fetch.
+type download struct {
+	s        *Store
+	f        *Fetcher
+	src      Source
+	progress func(done, total int64)
+	part     string
+	file     *os.File
+	sum      *digester // over what file holds
+}
+
+// run gets the bytes, verifies and publishes them.
+func (d *download) run(ctx context.Context) (err error) {
+	u, err := url.Parse(d.src.URL)
+	if err != nil {
+		return fmt.Errorf("%w: its URL cannot be parsed", ErrFetch)
+	}
+	get := d.transfer
+	switch u.Scheme {
+	case "file":
+		get = d.copyFile
+	case "http", "https":
+		select {
+		case d.f.slots <- struct{}{}:
+			defer func() { <-d.f.slots }()
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	default:
+		return fmt.Errorf("%w: %s: scheme %q is not supported, only http, https and file are", ErrFetch, RedactURL(d.src.URL), u.Scheme)
+	}
+	if d.file, err = os.OpenFile(d.part, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
+		return storeError("open", d.part, err)
+	}
+	defer func() { err = errors.Join(err, ignore(d.file.Close(), os.ErrClosed)) }()
+	err = get(ctx, u)
+	if errors.Is(err, ErrIntegrity) {
+		return errors.Join(fmt.Errorf("%s: %w; if the server was changed, update the lock", RedactURL(d.src.URL), err), d.removePart())
+	}
+	if err != nil {
+		if d.sum != nil && d.sum.n == 0 {
+			err = errors.Join(err, d.removePart())
+		}
+		return err
+	}
+	return d.publish()
+}
+
+// copyFile reads a file URL. Nothing is resumed: the file is here.
+func (d *download) copyFile(ctx context.Context, u *url.URL) error {
+	fail := func(err error) error {
+		return fmt.Errorf("%w: %s: %w", ErrFetch, RedactURL(d.src.URL), err)
+	}
+	if err := d.restart(); err != nil {
+		return err
+	}
+	if !d.f.opt.AllowFile {
+		return fail(errors.New("file URLs are not permitted here; hand the archive over instead"))
+	}
+	if u.Host != "" && u.Host != "localhost" {
+		return fail(fmt.Errorf("it names the host %q, but only this host's files can be read", u.Host))
+	}
+	in, err := os.Open(u.Path)
+	if err != nil {
+		return fail(err)
+	}
+	defer in.Close() // only read
+	st, err := in.Stat()
+	if err != nil {
+		return fail(err)
+	}
+	if !st.Mode().IsRegular() {
+		return fail(errors.New("it is no regular file"))
+	}
+	if d.src.Size > 0 && st.Size() != d.src.Size {
+		return d.wrongSize(st.Size())
+	}
+	if _, err := d.take(&contextReader{ctx: ctx, r: in}); err != nil {
+		if ctx.Err() != nil || errors.Is(err, ErrStore) || errors.Is(err, ErrIntegrity) {
+			return err
+		}
+		return fail(err)
+	}
+	return d.sum.check(d.src)
+}
+
+func (d *download) wrongSize(got int64) error {
+	return fmt.Errorf("%w: size is %d bytes, the lock says %d", ErrIntegrity, got, d.src.Size)
+}
+
+// take appends what r yields to the part and returns how much that was.
+func (d *download) take(r io.Reader) (int64, error) {
+	limit := d.f.opt.MaxBytes
+	if d.src.Size > 0 {
+		limit = d.src.Size
+	}
+	before := d.sum.n
+	buf := make([]byte, 256<<10)
+	for {
+		n, err := r.Read(buf)
+		if n > 0 {
+			if d.sum.n+int64(n) > limit {
+				return d.sum.n - before, fmt.Errorf("%w: size is more than %d bytes", ErrIntegrity, limit)
+			}
+			if _, werr := d.file.Write(buf[:n]); werr != nil {
+				return d.sum.n - before, storeError("write", d.part, werr)
+			}
+			if _, herr := d.sum.Write(buf[:n]); herr != nil {
+				return d.sum.n - before, herr
+			}
+			d.progress(d.sum.n, d.src.Size)
+		}
+		if err == io.EOF {
+			return d.sum.n - before, nil
+		}
+		if err != nil {
+			return d.sum.n - before, err
+		}
+	}
+}
+
+// restart empties the part.
+func (d *download) restart() error {
+	d.sum = newDigester(d.src)
+	if err := d.file.Truncate(0); err != nil {
+		return storeError("truncate", d.part, err)
+	}
+	if _, err := d.file.Seek(0, io.SeekStart); err != nil {
+		return storeError("rewind", d.part, err)
+	}
+	return storeError("remove", d.noteName(), ignore(os.Remove(d.noteName()), os.ErrNotExist))
+}
+
+func (d *download) removePart() error {
+	return errors.Join(
+		storeError("remove", d.part, ignore(os.Remove(d.part), os.ErrNotExist)),
+		storeError("remove", d.noteName(), ignore(os.Remove(d.noteName()), os.ErrNotExist)))
+}
+
+// publish makes the verified part durable and gives it its name.
+func (d *download) publish() error {
+	if err := seal(d.file, 0o444); err != nil {
+		return storeError("write", d.part, err)
+	}
+	if err := d.s.own(d.part); err != nil {
+		return err
+	}
+	path := d.s.ArchivePath(d.src)
+	if err := os.Rename(d.part, path); err != nil {
+		return storeError("publish", path, err)
+	}
+	if err := storeError("remove", d.noteName(), ignore(os.Remove(d.noteName()), os.ErrNotExist)); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}

@@ -1,0 +1,198 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+)
+
+// FetchOptions are the settings of a Fetcher; a zero field takes the default.
+type FetchOptions struct {
+	// Retries after the first try that bring nothing new; default 3, negative
+	// none. A try that got at least 1 MiB further starts the count anew.
+	Retries int
+	// Concurrency is the number of transfers at one time; default 8.
+	Concurrency int
+	// ConnectTimeout is for resolving, connecting and the TLS handshake each;
+	// default 10 s.
+	ConnectTimeout time.Duration
+	// ResponseTimeout is from the request to the answer's header; default 30 s.
+	ResponseTimeout time.Duration
+	// StallTimeout ends a transfer that brings no byte for so long; default 60 s.
+	StallTimeout time.Duration
+	// WaitMin and WaitMax bound the exponential wait between tries; defaults
+	// 500 ms and 10 s. A server's Retry-After is followed up to one minute.
+	WaitMin, WaitMax time.Duration
+	// MaxBytes bounds an archive of unknown size; default 20 GiB.
+	MaxBytes int64
+	// AllowHost decides about addresses; nil is RefusePrivate().
+	AllowHost HostPolicy
+	// AllowFile permits file URLs. A daemon, which opens no path that a lock
+	// names, leaves it false.
+	AllowFile bool
+	// UserAgent of the requests; default "hpcenv".
+	UserAgent string
+	// Transport replaces the HTTP transport's TLS and proxy settings (nil: the
+	// system's certificates, the proxies of the environment). Its dialling and
+	// time-outs are overridden.
+	Transport *http.Transport
+}
+
+// maxArchive bounds an archive whose size nobody has told.
+const maxArchive = int64(20 << 30)
+
+// Fetcher downloads archives. It may be shared by many goroutines and stores.
+type Fetcher struct {
+	opt   FetchOptions
+	http  *http.Client
+	slots chan struct{}
+	// proxies holds the host:port of the proxies in use: the operator's choice,
+	// therefore outside the host policy.
+	proxies sync.Map
+}
+
+func orDefault[T int | int64 | time.Duration](v *T, d T) {
+	if *v == 0 {
+		*v = d
+	}
+}
+
+// NewFetcher returns a Fetcher with these options.
+func NewFetcher(opt FetchOptions) *Fetcher {
+	orDefault(&opt.Retries, 3)
+	opt.Retries = max(opt.Retries, 0)
+	orDefault(&opt.Concurrency, 8)
+	orDefault(&opt.ConnectTimeout, 10*time.Second)
+	orDefault(&opt.ResponseTimeout, 30*time.Second)
+	orDefault(&opt.StallTimeout, 60*time.Second)
+	orDefault(&opt.WaitMin, 500*time.Millisecond)
+	orDefault(&opt.WaitMax, 10*time.Second)
+	orDefault(&opt.MaxBytes, maxArchive)
+	if opt.AllowHost == nil {
+		opt.AllowHost = RefusePrivate()
+	}
+	if opt.UserAgent == "" {
+		opt.UserAgent = "hpcenv"
+	}
+	f := &Fetcher{opt: opt, slots: make(chan struct{}, max(opt.Concurrency, 1))}
+	f.http = &http.Client{Transport: f.transport(), CheckRedirect: checkRedirect}
+	return f
+}
+
+func (f *Fetcher) transport() *http.Transport {
+	var t *http.Transport
+	if f.opt.Transport != nil {
+		t = f.opt.Transport.Clone()
+	} else {
+		t = &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
+	}
+	if proxy := t.Proxy; proxy != nil {
+		t.Proxy = func(r *http.Request) (*url.URL, error) { return f.proxy(r, proxy) }
+	}
+	t.DialTLSContext, t.DialContext = nil, f.dial
+	t.TLSHandshakeTimeout = f.opt.ConnectTimeout
+	t.ResponseHeaderTimeout = f.opt.ResponseTimeout
+	t.IdleConnTimeout = 30 * time.Second
+	t.MaxIdleConnsPerHost = f.opt.Concurrency
+	// An archive's bytes are what is hashed: no decoding on the way.
+	t.DisableCompression = true
+	return t
+}
+
+// proxy notes which proxy a request takes. The policy then sees the target only
+// if it is written as an address, since the proxy resolves names.
+func (f *Fetcher) proxy(r *http.Request, choose func(*http.Request) (*url.URL, error)) (*url.URL, error) {
+	p, err := choose(r)
+	if p == nil || err != nil {
+		return p, err
+	}
+	if ip := net.ParseIP(r.URL.Hostname()); ip != nil {
+		u := &url.URL{Scheme: r.URL.Scheme, Host: hostPort(r.URL)}
+		if err := f.opt.AllowHost(r.Context(), u, ip); err != nil {
+			return nil, &refusal{err}
+		}
+	}
+	f.proxies.Store(hostPort(p), true)
+	return p, nil
+}
+
+func hostPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"https": "443", "socks5": "1080", "socks5h": "1080"}[u.Scheme]
+	}
+	if port == "" {
+		port = "80"
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// dial connects to addr after asking the policy about the very address that
+// the connection goes to.
+func (f *Fetcher) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	d := &net.Dialer{Timeout: f.opt.ConnectTimeout}
+	if _, isProxy := f.proxies.Load(addr); !isProxy {
+		d.ControlContext = func(ctx context.Context, _, resolved string, _ syscall.RawConn) error {
+			ap, err := netip.ParseAddrPort(resolved)
+			if err != nil {
+				return &refusal{err}
+			}
+			ip := net.IP(ap.Addr().Unmap().WithZone("").AsSlice())
+			if err := f.opt.AllowHost(ctx, &url.URL{Host: addr}, ip); err != nil {
+				return &refusal{err}
+			}
+			return nil
+		}
+	}
+	return d.DialContext(ctx, network, addr)
+}
+
+// maxRedirects is how many hops one request follows.
+const maxRedirects = 10
+
+// checkRedirect lets no credential and no trace of the address that a redirect
+// came from reach another origin.
+func checkRedirect(next *http.Request, via []*http.Request) error {
+	if len(via) >= maxRedirects {
+		return fmt.Errorf("stopped after %d redirects", maxRedirects)
+	}
+	next.Header.Del("Referer")
+	first := via[0].URL
+	if next.URL.Scheme != first.Scheme || next.URL.Host != first.Host {
+		next.Header.Del("Authorization")
+		next.Header.Del("Cookie")
+	}
+	return nil
+}
+
+// client returns a retrying client for at most tries requests, which adds each
+// one it makes to *made.
+func (f *Fetcher) client(tries int, made *int) *retryablehttp.Client {
+	return &retryablehttp.Client{
+		HTTPClient:   f.http,
+		RetryWaitMin: f.opt.WaitMin,
+		RetryWaitMax: f.opt.WaitMax,
+		RetryMax:     tries - 1,
+		CheckRetry: func(ctx context.Context, resp *http.Response, err error) (bool, error) {
+			var no *refusal
+			if errors.As(err, &no) {
+				return false, err
+			}
+			return retryablehttp.DefaultRetryPolicy(ctx, resp, err)
+		},
+		Backoff: func(low, high time.Duration, n int, resp *http.Response) time.Duration {
+			return min(retryablehttp.DefaultBackoff(low, high, n, resp), max(high, time.Minute))
+		},
+		ErrorHandler:   retryablehttp.PassthroughErrorHandler,
+		RequestLogHook: func(retryablehttp.Logger, *http.Request, int) { *made++ },
+	}
+}

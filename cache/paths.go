@@ -1,0 +1,65 @@
+package cache
+
+import "path/filepath"
+
+// PrefixRoot is the directory below which prefixes lie: the format's, or in a
+// user's own store the store itself.
+func (s *Store) PrefixRoot() string {
+	if s.format.PrefixRoot != "" {
+		return s.format.PrefixRoot
+	}
+	return s.root
+}
+
+// Prefix is the path written into the files of environment id:
+// <prefix root>/<id>, or in a user's own store the published tree itself.
+func (s *Store) Prefix(platform, id string) string {
+	if s.format.PrefixRoot != "" {
+		return filepath.Join(s.format.PrefixRoot, id)
+	}
+	return s.TreePath(platform, id)
+}
+
+// TreePath is where the prefix of environment id is published as a tree.
+func (s *Store) TreePath(platform, id string) string {
+	return filepath.Join(s.root, "trees", platform, id)
+}
+
+// MetaPath is where what is known of environment id is published.
+func (s *Store) MetaPath(id, platform string) string {
+	return filepath.Join(s.root, "meta", id, platform+".json")
+}
+
+// LockDir is where a lock with this digest and what belongs to it is kept.
+func (s *Store) LockDir(digest string) string {
+	return filepath.Join(s.root, "locks", digest)
+}
+
+// PoolPath is the pool file of a content. Empty content has none. The digest
+// must be 64 hex digits.
+func (s *Store) PoolPath(sha256 string, exec bool) string {
+	return filepath.Join(s.root, "pool", "files", poolName(sha256, exec))
+}
+
+// ArchivePath is where src's archive is published.
+func (s *Store) ArchivePath(src Source) string {
+	return filepath.Join(s.root, "archives", src.SHA256+"."+string(src.Format))
+}
+
+// ManifestPath is where the manifest of the package with this sha256 is published.
+func (s *Store) ManifestPath(sha256 string) string {
+	return filepath.Join(s.root, "pool", "packages", sha256)
+}
+
+func (s *Store) tmp(names ...string) string {
+	return filepath.Join(append([]string{s.root, "tmp"}, names...)...)
+}
+
+// poolName is a pool file's name below pool/files.
+func poolName(sha256 string, exec bool) string {
+	name := sha256[:2] + "/" + sha256
+	if exec {
+		name += "x"
+	}
+	return name
+}

@@ -1,0 +1,169 @@
+package cache
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// emptySHA256 is the digest of no bytes. Empty content has no pool file: a
+// tenth of a stack's files are empty, and an inode takes only so many links.
+const emptySHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+// FileTime is the modification time of every file in the pool, and so of every
+// file that is linked from it.
+var FileTime = time.Date(1980, 1, 2, 0, 0, 0, 0, time.UTC)
+
+// fileTimes is FileTime as utimensat takes it: access, modification.
+var fileTimes = []unix.Timespec{{Sec: FileTime.Unix()}, {Sec: FileTime.Unix()}}
+
+// poolMode is the mode of a pool file: nobody, the owner included, writes
+// through a hard link by accident.
+func poolMode(exec bool) os.FileMode {
+	if exec {
+		return 0o555
+	}
+	return 0o444
+}
+
+// poolHas reports whether the pool holds this content for certain: this
+// process wrote or hashed it. A file of which that is not known is hashed now;
+// a wrong one (a power cut before a sync leaves such) counts as absent, and the
+// caller's rename replaces it.
+func (s *Store) poolHas(digest string, exec bool) (bool, error) {
+	name := poolName(digest, exec)
+	if _, ok := s.good.Load(name); ok {
+		return true, nil
+	}
+	path := s.PoolPath(digest, exec)
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, storeError("open", path, err)
+	}
+	defer f.Close() // only read
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return false, storeError("read", path, err)
+	}
+	st, err := f.Stat()
+	if err != nil {
+		return false, storeError("look at", path, err)
+	}
+	if hex.EncodeToString(h.Sum(nil)) != digest || st.Mode() != poolMode(exec) || !st.ModTime().Equal(FileTime) {
+		return false, nil
+	}
+	s.good.Store(name, struct{}{})
+	return true, nil
+}
+
+// poolAdd takes a finished, closed file of tmp/ into the pool, or removes it if
+// its content is there already. It does not make anything durable: a sync
+// before the manifest's publication does that for all files at once.
+func (s *Store) poolAdd(temp, digest string, exec bool) error {
+	has, err := s.poolHas(digest, exec)
+	if err != nil {
+		return err
+	}
+	if has {
+		return storeError("remove", temp, os.Remove(temp))
+	}
+	path := s.PoolPath(digest, exec)
+	err = os.Rename(temp, path)
+	if errors.Is(err, os.ErrNotExist) {
+		if err := s.MkdirAll(filepath.Dir(path)); err != nil {
+			return err
+		}
+		err = os.Rename(temp, path)
+	}
+	if err != nil {
+		return storeError("publish", path, err)
+	}
+	s.good.Store(poolName(digest, exec), struct{}{})
+	return nil
+}
+
+// poolWrite takes content, whose digest the caller has computed, into the pool.
+// temp is a name below tmp/ that nobody else uses.
+func (s *Store) poolWrite(temp string, content []byte, digest string, exec bool) error {
+	has, err := s.poolHas(digest, exec)
+	if has || err != nil {
+		return err
+	}
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return storeError("create", temp, err)
+	}
+	if _, err := f.Write(content); err != nil {
+		return errors.Join(storeError("write", temp, err), f.Close())
+	}
+	if err := s.finish(f, exec); err != nil {
+		return err
+	}
+	return s.poolAdd(temp, digest, exec)
+}
+
+// poolStream writes content to temp, hashing it on the way, and takes it into
+// the pool. It returns the digest.
+func (s *Store) poolStream(temp string, content io.Reader, size int64, exec bool) (string, error) {
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", storeError("create", temp, err)
+	}
+	h := sha256.New()
+	n, err := io.Copy(io.MultiWriter(&storeWriter{f: f, path: temp}, h), content)
+	if err == nil && n != size {
+		err = fmt.Errorf("%w: a member has %d bytes, its header says %d", ErrIntegrity, n, size)
+	}
+	if err != nil {
+		return "", errors.Join(err, f.Close())
+	}
+	if err := s.finish(f, exec); err != nil {
+		return "", err
+	}
+	digest := hex.EncodeToString(h.Sum(nil))
+	return digest, s.poolAdd(temp, digest, exec)
+}
+
+// finish gives an open file a pool file's mode, time and owner and closes it.
+func (s *Store) finish(f *os.File, exec bool) error {
+	err := f.Chmod(poolMode(exec))
+	if err == nil {
+		err = s.own(f.Name())
+	}
+	if err == nil {
+		err = unix.UtimesNanoAt(unix.AT_FDCWD, f.Name(), fileTimes, 0)
+	}
+	return storeError("write", f.Name(), errors.Join(err, f.Close()))
+}
+
+// OpenEntry opens the content of a file entry as the archive holds it, for
+// reading. ErrNotFound means that the pool lost it.
+func (s *Store) OpenEntry(e Entry) (*os.File, error) {
+	path := os.DevNull // empty content has no pool file
+	if e.Size > 0 {
+		path = s.PoolPath(e.SHA256, e.Exec)
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, s.lost(e)
+	}
+	if err != nil {
+		return nil, storeError("open", path, err)
+	}
+	return f, nil
+}
+
+func (s *Store) lost(e Entry) error {
+	return fmt.Errorf("content of %s (sha256 %s): %w: %s is missing; remove the package's manifest in pool/packages and prepare again",
+		e.Path, e.SHA256, ErrNotFound, s.PoolPath(e.SHA256, e.Exec))
+}

@@ -1,0 +1,206 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// SaveFile publishes a file of the store: what write writes appears at path,
+// which must be absolute and below the store's root, at once, whole and
+// durable, or not at all. A file that is there is replaced. Missing parents are
+// made. write's own error comes back as it is; others are of class ErrStore.
+func (s *Store) SaveFile(path string, mode os.FileMode, write func(io.Writer) error) (err error) {
+	if !strings.HasPrefix(path, s.root+"/") {
+		return fmt.Errorf("%w: %s lies outside of the store %s", ErrStore, path, s.root)
+	}
+	f, err := os.CreateTemp(s.tmp(), "save-*")
+	if err != nil {
+		return storeError("create a file in", s.tmp(), err)
+	}
+	// One clean-up for every way out; both are harmless after success.
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, ignore(f.Close(), os.ErrClosed), ignore(os.Remove(f.Name()), os.ErrNotExist))
+		}
+	}()
+	w := &storeWriter{f: f, path: path}
+	if err := write(w); err != nil {
+		return err
+	}
+	if err := seal(f, mode); err != nil {
+		return storeError("write", path, err)
+	}
+	if err := s.own(f.Name()); err != nil {
+		return err
+	}
+	if err := s.MkdirAll(filepath.Dir(path)); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return storeError("publish", path, err)
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// seal sets a finished file's mode, makes it durable and closes it.
+func seal(f *os.File, mode os.FileMode) error {
+	if err := f.Chmod(mode); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil && !errors.Is(err, unix.ENOTSUP) {
+		return err
+	}
+	return f.Close()
+}
+
+func ignore(err, harmless error) error {
+	if errors.Is(err, harmless) {
+		return nil
+	}
+	return err
+}
+
+// storeWriter makes errors of writing to the store ErrStore errors, so that
+// they stay apart from those of what is read.
+type storeWriter struct {
+	f    *os.File
+	path string
+}
+
+func (w *storeWriter) Write(p []byte) (int, error) {
+	n, err := w.f.Write(p)
+	return n, storeError("write", w.path, err)
+}
+
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return storeError("open", path, err)
+	}
+	err = d.Sync()
+	// Some network file systems cannot sync a directory: rename is durable there.
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
+		err = nil
+	}
+	return storeError("make durable", path, errors.Join(err, d.Close()))
+}
+
+// Sync makes everything written to the store's file system durable: one
+// syncfs instead of an fsync per file.
+func (s *Store) Sync() error {
+	d, err := os.Open(s.root)
+	if err != nil {
+		return storeError("open", s.root, err)
+	}
+	err = unix.Syncfs(int(d.Fd()))
+	return storeError("make durable", s.root, errors.Join(err, d.Close()))
+}
+
+// MkdirAll makes path, a directory of the store, and its missing parents: 0755
+// whatever the umask, the owner's.
+func (s *Store) MkdirAll(path string) error {
+	if st, err := os.Stat(path); err == nil && st.IsDir() {
+		return nil
+	}
+	if path == s.root || !strings.HasPrefix(path, s.root+"/") {
+		return fmt.Errorf("%w: %s is not a directory below the store %s", ErrStore, path, s.root)
+	}
+	if parent := filepath.Dir(path); parent != s.root {
+		if err := s.MkdirAll(parent); err != nil {
+			return err
+		}
+	}
+	return s.ensureDir(path, 0o755)
+}
+
+// TempDir makes a fresh directory (0755) below tmp/ whose name begins with
+// kind. What is made in it can be published by rename.
+func (s *Store) TempDir(kind string) (string, error) {
+	dir, err := os.MkdirTemp(s.tmp(), kind+"-*")
+	if err != nil {
+		return "", storeError("create a directory in", s.tmp(), err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return "", storeError("set the mode of", dir, err)
+	}
+	return dir, s.own(dir)
+}
+
+// PublishDir makes everything in staged (a directory made by TempDir, or one
+// below it) durable and renames it to final. If final is there already, it
+// stays, staged is removed, and the error is nil: equal names have equal
+// content in this store.
+func (s *Store) PublishDir(ctx context.Context, staged, final string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.MkdirAll(filepath.Dir(final)); err != nil {
+		return err
+	}
+	if err := s.Sync(); err != nil {
+		return err
+	}
+	err := unix.Renameat2(unix.AT_FDCWD, staged, unix.AT_FDCWD, final, unix.RENAME_NOREPLACE)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
+		// The file system has no such flag. A plain rename replaces an empty
+		// directory only, and a published one never is empty.
+		err = os.Rename(staged, final)
+	}
+	if errors.Is(err, unix.EEXIST) || errors.Is(err, unix.ENOTEMPTY) {
+		return storeError("remove", staged, os.RemoveAll(staged))
+	}
+	if err != nil {
+		return storeError("publish", final, err)
+	}
+	return syncDir(filepath.Dir(final))
+}
+
+// CleanTemp removes what unfinished runs left: what lies in tmp/ and what was
+// partly downloaded (and a Linker's probes), if it has not been touched for
+// olderThan. It returns how many entries it removed. Locks stay.
+func (s *Store) CleanTemp(olderThan time.Duration) (int, error) {
+	limit := time.Now().Add(-olderThan)
+	n, err := removeOld(s.tmp(), limit, func(name string) bool { return name != "locks" })
+	m, err2 := removeOld(filepath.Join(s.root, "archives"), limit, func(name string) bool {
+		return strings.HasSuffix(name, ".part") || strings.HasSuffix(name, ".part.json")
+	})
+	k, err3 := removeOld(filepath.Join(s.root, "pool", "files"), limit, func(name string) bool { return strings.HasPrefix(name, probeName) })
+	return n + m + k, errors.Join(err, err2, err3)
+}
+
+// removeOld removes the entries of dir that match and were last changed before
+// limit.
+func removeOld(dir string, limit time.Time, match func(name string) bool) (removed int, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return 0, storeError("list", dir, err)
+	}
+	var errs []error
+	for _, e := range entries {
+		if !match(e.Name()) {
+			continue
+		}
+		st, err := e.Info()
+		if errors.Is(err, os.ErrNotExist) || (err == nil && st.ModTime().After(limit)) {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		if err == nil {
+			err = os.RemoveAll(path)
+		}
+		if err != nil {
+			errs = append(errs, storeError("remove", path, err))
+			continue
+		}
+		removed++
+	}
+	return removed, errors.Join(errs...)
+}

@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"errors"
+
+	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/daemon/service"
+	"github.com/hpcenv/hpcenv/internal/clientconf"
+)
+
+// conf is where this command finds daemon and store.
+func (a *app) conf() (clientconf.Conf, error) {
+	c, err := clientconf.Resolve(a.socket, a.store, a.getenv("HPCENV_CONF"), a.getenv)
+	if errors.Is(err, clientconf.ErrConf) {
+		return c, api.Errorf(api.ExitUsage, "%v", err)
+	}
+	return c, err
+}
+
+// writer is the service that can prepare: the daemon's, or one in this process
+// on a store of the user's own, which is made if need be.
+func (a *app) writer() (api.Service, error) {
+	c, err := a.conf()
+	if err != nil {
+		return nil, err
+	}
+	if c.Socket != "" {
+		return api.Dial(c.Socket)
+	}
+	return service.OpenOwn(c.Store)
+}
+
+// reader is the service that tells what is there. Where the store's path is
+// known, it is read directly: that works with the daemon stopped, too.
+func (a *app) reader() (api.Service, error) {
+	c, err := a.conf()
+	if err != nil {
+		return nil, err
+	}
+	if c.Store != "" {
+		return service.OpenReadOnly(c.Store, c.Own)
+	}
+	return api.Dial(c.Socket)
+}

@@ -1,0 +1,131 @@
+// Package cli is the users' command line.
+//
+// Enters: arguments, the environment, a lock. Leaves: what a service (the
+// daemon's, or one in this process) answers, on stdout as a table or JSON;
+// messages and progress on stderr; an exit code.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/daemon/service"
+)
+
+// app is what all commands share.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	getenv         func(string) string
+	// socket and store as given by flags.
+	socket, store string
+	// notes for the user about what was read.
+	notes []string
+	// code, if set, is the exit code of a command that hpcenv ran.
+	code int
+}
+
+// Main runs the command line and returns the exit code.
+func Main(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), heeded()...)
+	defer stop()
+	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}
+	root := a.root()
+	root.SetArgs(args)
+	return a.exit(root.ExecuteContext(ctx))
+}
+
+// heeded are the signals that end a command in good order. One that the caller
+// had ignored (nohup, a background job) stays ignored, here and in what run
+// starts.
+func heeded() []os.Signal {
+	var out []os.Signal
+	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// exit prints err and returns its exit code; the classes behind the codes are
+// known in one place, service.Classify.
+func (a *app) exit(err error) int {
+	if err == nil {
+		return a.code
+	}
+	e := service.Classify(err)
+	if e.Message != "" {
+		fmt.Fprintf(a.stderr, "hpcenv: error: %s\n", e.Message)
+	}
+	return e.Code
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "hpcenv",
+		Short: "Locked environments on every node of a Slurm cluster",
+		Long: `hpcenv gives every node of a Slurm job the environment that a pixi.lock
+names, fitting that node.
+
+  hpcenv prepare                     fetch and build what the lock names
+  sbatch --env-lock=. job.sh         run a job in it
+  hpcenv run -- python x.py          run here, without Slurm`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return cmd.Help()
+		},
+	}
+	root.SuggestionsMinimumDistance = 2
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetIn(a.stdin)
+	root.PersistentFlags().StringVar(&a.socket, "socket", "", "socket of hpcenvd (default: HPCENV_SOCKET, then /etc/hpcenv/hpcenv.conf)")
+	root.PersistentFlags().StringVar(&a.store, "store", "", "work on this store, without a daemon (default: HPCENV_STORE, then /etc/hpcenv/hpcenv.conf)")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return api.Errorf(api.ExitUsage, "%v\nnext: %s --help", err, cmd.CommandPath())
+	})
+	root.AddCommand(a.prepareCmd(), a.listCmd(), a.inspectCmd(), a.versionCmd())
+	root.AddCommand(a.wrapperCmds()...)
+	return root
+}
+
+// usageArgs makes a wrong number of arguments an error of usage.
+func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		err := check(cmd, args)
+		if err == nil {
+			return nil
+		}
+		if cmd.Parent() == nil && len(args) > 0 {
+			msg := fmt.Sprintf("unknown command %q", args[0])
+			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+				msg += fmt.Sprintf("; did you mean %s?", near[0])
+			}
+			err = errors.New(msg)
+		}
+		return api.Errorf(api.ExitUsage, "%v\nnext: %s --help", err, cmd.CommandPath())
+	}
+}
+
+func (a *app) versionCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintf(a.stdout, "hpcenv %s\n", service.Version())
+			return err
+		},
+	}
+}

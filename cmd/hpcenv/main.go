@@ -1,0 +1,35 @@
+// Command hpcenv is the users' command line and, called by the SPANK shim, the
+// node helper. It is static, needs no cgo, and starts in milliseconds: what is
+// imported here must not do work when it is initialised (internal/arch holds
+// the list).
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/hpcenv/hpcenv/cmd/hpcenv/cli"
+	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/daemon/service"
+	"github.com/hpcenv/hpcenv/hooks/helper"
+	"github.com/hpcenv/hpcenv/hooks/wrapper"
+)
+
+func main() {
+	// The helper's calls come first: they run on every node of every step, some
+	// of them as root, and must not meet anything of the command line.
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "spank", "slurm-hook":
+			os.Exit(helper.Main(os.Args[1:], helper.Deps{Local: local}))
+		case wrapper.HoldWord, wrapper.EnterWord:
+			os.Exit(wrapper.Main(os.Args[1:]))
+		}
+	}
+	os.Exit(cli.Main(os.Args[1:]))
+}
+
+// local serves a submission on a user's own store, in this process.
+func local(_ context.Context, store string) (api.Service, error) {
+	return service.OpenOwn(store)
+}

@@ -1,0 +1,79 @@
+// Package serve is the program hpcenvd.
+//
+// Enters: arguments, HPCENVD_* and the configuration file. Leaves: an exit code
+// when it was stopped or could not start.
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/daemon/config"
+	"github.com/hpcenv/hpcenv/daemon/service"
+)
+
+// Main runs the daemon until it is told to stop and returns the exit code.
+func Main(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	cmd := command()
+	cmd.SetArgs(args)
+	if err := cmd.ExecuteContext(ctx); err != nil {
+		e := service.Classify(err)
+		if errors.Is(err, config.ErrConfig) {
+			e.Code = api.ExitUsage
+		}
+		fmt.Fprintf(os.Stderr, "hpcenvd: error: %s\n", e.Message)
+		return e.Code
+	}
+	return api.ExitDone
+}
+
+func command() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:           "hpcenvd",
+		Short:         "The hpcenv service of a cluster",
+		Version:       service.Version(),
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			conf, err := config.Load(cmd.Flags(), os.Environ())
+			if err != nil {
+				return err
+			}
+			if os.Geteuid() == 0 && !conf.AllowRoot {
+				return fmt.Errorf("%w: hpcenvd runs as root, which it need not: it reads what packages from elsewhere hold\nnext: run it as an account of its own (User= in hpcenvd.service), or set allow_root", config.ErrConfig)
+			}
+			return run(cmd.Context(), conf, logger(conf.LogLevel))
+		},
+	}
+	config.Flags(cmd.Flags())
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return api.Errorf(api.ExitUsage, "%v\nnext: hpcenvd --help", err)
+	})
+	return cmd
+}
+
+// logger writes to stderr, which the journal keeps and stamps with its own time.
+func logger(level string) *slog.Logger {
+	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
+	opts := &slog.HandlerOptions{Level: levels[level]}
+	if os.Getenv("JOURNAL_STREAM") != "" {
+		opts.ReplaceAttr = func(groups []string, a slog.Attr) slog.Attr {
+			if len(groups) == 0 && a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		}
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, opts))
+}

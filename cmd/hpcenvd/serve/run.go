@@ -1,0 +1,72 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	sd "github.com/coreos/go-systemd/v22/daemon"
+	"github.com/cosnicolaou/pbzip2"
+
+	"github.com/hpcenv/hpcenv/cache"
+	"github.com/hpcenv/hpcenv/daemon/config"
+	"github.com/hpcenv/hpcenv/daemon/inventory"
+	"github.com/hpcenv/hpcenv/daemon/server"
+	"github.com/hpcenv/hpcenv/daemon/service"
+	"github.com/hpcenv/hpcenv/slurm/queries"
+)
+
+// stopWithin bounds a stop; systemd kills after 90 s.
+const stopWithin = 30 * time.Second
+
+// run serves until ctx ends.
+func run(ctx context.Context, conf *config.Config, log *slog.Logger) (err error) {
+	store, err := cache.Create(conf.Store, cache.Format{
+		Version: cache.FormatVersion, PrefixRoot: conf.PrefixRoot, Platforms: conf.Platforms, Clusters: conf.Clusters, OwnerUID: os.Geteuid(),
+	})
+	if err != nil {
+		return err
+	}
+	store.UseBzip2(func(ctx context.Context, in io.Reader) io.Reader { return pbzip2.NewReader(ctx, in) })
+	keeper := &inventory.Keeper{Store: store, Slurm: queries.Client{Scontrol: conf.Inventory.Scontrol}}
+	svc := service.New(service.Options{
+		Store: store, Inventory: keeper, Parallel: conf.Fetch.Parallel,
+		Fetcher: cache.NewFetcher(cache.FetchOptions{
+			AllowHost: cache.RefusePrivate(conf.Fetch.Allow...), Concurrency: conf.Fetch.Parallel, UserAgent: "hpcenvd/" + service.Version(),
+		}),
+	})
+	srv := server.New(svc, server.Options{Log: log, Classify: service.Classify})
+	listener, err := server.Listen(conf.Socket)
+	if err != nil {
+		return err
+	}
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(listener) }()
+	stopSchedules, err := schedule(conf, store, keeper, log)
+	if err != nil {
+		return errors.Join(err, srv.Close(ctx))
+	}
+	log.Info("hpcenvd serves", "version", service.Version(), "store", conf.Store, "prefix_root", conf.PrefixRoot, "socket", conf.Socket)
+	notify(log, sd.SdNotifyReady)
+	select {
+	case err = <-served:
+		err = fmt.Errorf("socket %s: %w", conf.Socket, err)
+	case <-ctx.Done():
+		log.Info("hpcenvd stops")
+	}
+	notify(log, sd.SdNotifyStopping)
+	end, cancel := context.WithTimeout(context.Background(), stopWithin)
+	defer cancel()
+	return errors.Join(err, stopSchedules(), srv.Close(end))
+}
+
+// notify tells systemd, where there is one.
+func notify(log *slog.Logger, state string) {
+	if _, err := sd.SdNotify(false, state); err != nil {
+		log.Warn("systemd was not told", "state", state, "err", err)
+	}
+}

@@ -1,0 +1,66 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	sd "github.com/coreos/go-systemd/v22/daemon"
+	"github.com/go-co-op/gocron/v2"
+
+	"github.com/hpcenv/hpcenv/cache"
+	"github.com/hpcenv/hpcenv/daemon/config"
+	"github.com/hpcenv/hpcenv/daemon/inventory"
+	"github.com/hpcenv/hpcenv/slurm/queries"
+)
+
+// cleanEvery is the time between two clean-ups of unfinished work.
+const cleanEvery = time.Hour
+
+// schedule starts what happens by the clock; stop ends it.
+func schedule(conf *config.Config, store *cache.Store, keeper *inventory.Keeper, log *slog.Logger) (stop func() error, err error) {
+	opts := []gocron.SchedulerOption{gocron.WithStopTimeout(10 * time.Second)}
+	if log.Enabled(context.Background(), slog.LevelDebug) {
+		opts = append(opts, gocron.WithLogger(log))
+	}
+	s, err := gocron.NewScheduler(opts...)
+	if err != nil {
+		return nil, fmt.Errorf("schedules: %w", err)
+	}
+	add := func(name string, every time.Duration, do func(context.Context)) {
+		_, jerr := s.NewJob(gocron.DurationJob(every), gocron.NewTask(do), gocron.WithName(name),
+			// One that still runs is not started a second time.
+			gocron.WithSingletonMode(gocron.LimitModeReschedule),
+			gocron.WithStartAt(gocron.WithStartImmediately()))
+		err = errors.Join(err, jerr)
+	}
+	add("inventory", conf.Inventory.Refresh, func(ctx context.Context) {
+		inv, err := keeper.Refresh(ctx)
+		switch {
+		case errors.Is(err, queries.ErrNoSlurm):
+			log.Debug("inventory", "err", err)
+		case err != nil:
+			log.Warn("inventory was not refreshed", "err", err)
+		default:
+			log.Debug("inventory", "nodes", len(inv.Nodes), "platforms", inv.Platforms())
+		}
+	})
+	add("clean", cleanEvery, func(context.Context) {
+		n, err := store.CleanTemp(conf.Tmp.Keep)
+		if err != nil {
+			log.Warn("unfinished work was not removed", "err", err)
+		} else if n > 0 {
+			log.Info("unfinished work removed", "entries", n, "older_than", conf.Tmp.Keep)
+		}
+	})
+	if every, werr := sd.SdWatchdogEnabled(false); werr == nil && every > 0 {
+		add("watchdog", every/3, func(context.Context) { notify(log, sd.SdNotifyWatchdog) })
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("schedules: %w", err), s.Shutdown())
+	}
+	s.Start()
+	return s.Shutdown, nil
+}

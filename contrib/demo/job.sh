@@ -1,0 +1,3 @@
+#!/bin/sh
+#SBATCH --env-lock=.
+srun python probe.py

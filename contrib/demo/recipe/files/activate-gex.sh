@@ -1,0 +1,1 @@
+export HPCENV_DEMO_STACK=gex

@@ -1,0 +1,1 @@
+export HPCENV_DEMO_HELLO="hello from ${CONDA_PREFIX}"

@@ -1,0 +1,1 @@
+unset HPCENV_DEMO_HELLO

@@ -1,0 +1,183 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Client talks to hpcenvd over its Unix socket. It implements Service. A Client
+// may be used by several goroutines.
+type Client struct {
+	socket string
+	http   *http.Client
+}
+
+var _ Service = (*Client)(nil)
+
+// dialTimeout bounds connecting; a daemon that lives accepts at once.
+const dialTimeout = 5 * time.Second
+
+// Dial connects to the daemon at socket. Where nobody answers, the error is an
+// *Error with ExitUnreachable that names the next step.
+func Dial(socket string) (*Client, error) {
+	dial := func(ctx context.Context) (net.Conn, error) {
+		d := net.Dialer{Timeout: dialTimeout}
+		return d.DialContext(ctx, "unix", socket)
+	}
+	conn, err := dial(context.Background())
+	if err != nil {
+		return nil, unreachable(socket, err)
+	}
+	// The probe becomes the first connection of the pool.
+	probe := make(chan net.Conn, 1)
+	probe <- conn
+	return &Client{socket: socket, http: &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			select {
+			case c := <-probe:
+				return c, nil
+			default:
+				return dial(ctx)
+			}
+		},
+		DisableCompression: true,
+	}}}, nil
+}
+
+func unreachable(socket string, err error) *Error {
+	return Errorf(ExitUnreachable, "hpcenvd cannot be reached at %s: %v\nnext: systemctl status hpcenvd; what is prepared already can be submitted and run without it", socket, err)
+}
+
+// Prepare implements Service.
+func (c *Client) Prepare(ctx context.Context, req *PrepareRequest, report func(Event)) (*PrepareResult, error) {
+	body, err := json.Marshal(req)
+	if err != nil {
+		return nil, fmt.Errorf("encode the request: %w", err)
+	}
+	handed := map[string]bool{}
+	for {
+		result, err := c.prepare(ctx, body, report)
+		var need *NeedError
+		if !errors.As(err, &need) {
+			return result, err
+		}
+		progress := false
+		for _, n := range need.Archives {
+			if handed[n.SHA256] {
+				continue
+			}
+			if err := c.handOver(ctx, req, n); err != nil {
+				return nil, err
+			}
+			handed[n.SHA256], progress = true, true
+		}
+		if !progress {
+			return nil, Errorf(ExitFailed, "hpcenvd asks again for archives that it was given: %v", need)
+		}
+	}
+}
+
+// prepare sends the request once and follows its stream.
+func (c *Client) prepare(ctx context.Context, body []byte, report func(Event)) (*PrepareResult, error) {
+	resp, err := c.do(ctx, http.MethodPost, "/v1/prepare", bytes.NewReader(body), int64(len(body)))
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	dec := json.NewDecoder(resp.Body)
+	for {
+		var m Message
+		if err := dec.Decode(&m); err != nil {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			return nil, Errorf(ExitUnreachable, "hpcenvd at %s went away while it worked: %v\nnext: systemctl status hpcenvd; then the same command again: what was fetched is kept", c.socket, err)
+		}
+		switch {
+		case m.Error != nil:
+			return nil, m.Error
+		case m.Result != nil:
+			return m.Result, nil
+		case len(m.Need) > 0:
+			return nil, &NeedError{Archives: m.Need}
+		case m.Event != nil && report != nil:
+			report(*m.Event)
+		}
+	}
+}
+
+// List implements Service.
+func (c *Client) List(ctx context.Context) ([]Environment, error) {
+	var out []Environment
+	return out, c.get(ctx, "/v1/environments", &out)
+}
+
+// Inspect implements Service.
+func (c *Client) Inspect(ctx context.Context, id string) (*EnvironmentDetail, error) {
+	out := new(EnvironmentDetail)
+	if err := c.get(ctx, "/v1/environments/"+url.PathEscape(id), out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Status implements Service.
+func (c *Client) Status(ctx context.Context) (*Status, error) {
+	out := new(Status)
+	if err := c.get(ctx, "/v1/status", out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *Client) get(ctx context.Context, path string, out any) error {
+	resp, err := c.do(ctx, http.MethodGet, path, nil, 0)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
+		return Errorf(ExitUnreachable, "hpcenvd at %s: the answer to %s cannot be read: %v", c.socket, path, err)
+	}
+	return nil
+}
+
+// do sends one request; an answer other than 2xx becomes its *Error.
+func (c *Client) do(ctx context.Context, method, path string, body io.Reader, size int64) (*http.Response, error) {
+	// The host is only a name: every connection goes to the socket.
+	req, err := http.NewRequestWithContext(ctx, method, "http://hpcenvd"+path, body)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	if body != nil {
+		req.ContentLength = size
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, unreachable(c.socket, err)
+	}
+	if resp.StatusCode/100 == 2 {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil {
+		return nil, unreachable(c.socket, err)
+	}
+	answer := new(Error)
+	if json.Unmarshal(text, answer) != nil || answer.Message == "" {
+		answer = Errorf(ExitFailed, "hpcenvd at %s answers %s to %s %s: %s", c.socket, resp.Status, method, path, bytes.TrimSpace(text))
+	}
+	return nil, answer
+}

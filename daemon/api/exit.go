@@ -1,0 +1,65 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Exit codes of every hpcenv command, and Error.Code on the wire.
+const (
+	// ExitDone: done.
+	ExitDone = 0
+	// ExitFailed: the work failed.
+	ExitFailed = 1
+	// ExitUsage: what was asked for does not exist or makes no sense.
+	ExitUsage = 2
+	// ExitNoFit: the environment does not fit the node (or no node).
+	ExitNoFit = 3
+	// ExitLate: not ready in time.
+	ExitLate = 4
+	// ExitUnreachable: store or daemon cannot be reached.
+	ExitUnreachable = 5
+)
+
+// Errorf makes an Error with an exit code.
+func Errorf(code int, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// NeedError is what Prepare ends with when archives must come from the user's
+// own files: the daemon opens no path that a lock names. Client.Prepare answers
+// it by itself (it reads the files, hands over their bytes, and asks again), so
+// users of a Client never see it.
+type NeedError struct {
+	Archives []Need
+}
+
+func (e *NeedError) Error() string {
+	names := make([]string, 0, len(e.Archives))
+	for _, n := range e.Archives {
+		names = append(names, n.Location)
+	}
+	return "archives in local files must be handed over by the client: " + strings.Join(names, ", ")
+}
+
+// Need names one archive that lies in a file of the user's.
+type Need struct {
+	// Package for messages, e.g. "tool-1.0-0".
+	Package string `json:"package"`
+	// Location exactly as the lock has it: a path, relative to the lock's
+	// directory or absolute, or a file URL.
+	Location string `json:"location"`
+	SHA256   string `json:"sha256"`
+	// Size in bytes; 0 = not known.
+	Size int64 `json:"size,omitempty"`
+}
+
+// Message is one line of the stream with which POST /v1/prepare answers. Any
+// number of events is followed by exactly one line with Need, Result or Error;
+// a stream that ends without it was cut off.
+type Message struct {
+	Event  *Event         `json:"event,omitempty"`
+	Need   []Need         `json:"need,omitempty"`
+	Result *PrepareResult `json:"result,omitempty"`
+	Error  *Error         `json:"error,omitempty"`
+}

@@ -1,0 +1,213 @@
+// Package config reads what an administrator wrote for hpcenvd.
+//
+// Enters: a YAML file, HPCENVD_* variables, flags (the later wins). Leaves: a
+// checked Config. An unknown key is an error with its line and the nearest key
+// there is; nothing is ignored.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
+)
+
+// Path is the file that is read unless --config names another; it may be
+// absent.
+const Path = "/etc/hpcenv/hpcenvd.yaml"
+
+// ErrConfig is the class of all errors of this package.
+var ErrConfig = errors.New("configuration cannot be used")
+
+// Config of hpcenvd.
+type Config struct {
+	// Store is the store's directory as this host sees it.
+	Store string `mapstructure:"store"`
+	// Socket of the API.
+	Socket string `mapstructure:"socket"`
+	// PrefixRoot is where environments appear on every node; written once into
+	// the store's FORMAT.
+	PrefixRoot string `mapstructure:"prefix_root"`
+	// Platforms that environment ids cover; written once into FORMAT.
+	Platforms []string `mapstructure:"platforms"`
+	// Clusters that are served; written once into FORMAT.
+	Clusters []string `mapstructure:"clusters"`
+	// AllowRoot lets the daemon run as root.
+	AllowRoot bool `mapstructure:"allow_root"`
+	// LogLevel is debug, info, warn or error.
+	LogLevel string `mapstructure:"log_level"`
+
+	Fetch     Fetch     `mapstructure:"fetch"`
+	Inventory Inventory `mapstructure:"inventory"`
+	Tmp       Tmp       `mapstructure:"tmp"`
+}
+
+// Fetch is how packages are downloaded.
+type Fetch struct {
+	// Allow lists host:port of private or local addresses that locks may name;
+	// public hosts need no entry.
+	Allow []string `mapstructure:"allow"`
+	// Parallel downloads of the whole daemon.
+	Parallel int `mapstructure:"parallel"`
+}
+
+// Inventory is how Slurm is asked for its nodes.
+type Inventory struct {
+	// Refresh is the time between two questions.
+	Refresh time.Duration `mapstructure:"refresh"`
+	// Scontrol is the command; "" = scontrol from PATH.
+	Scontrol string `mapstructure:"scontrol"`
+}
+
+// Tmp is what becomes of unfinished work.
+type Tmp struct {
+	// Keep is the age at which it is removed.
+	Keep time.Duration `mapstructure:"keep"`
+}
+
+// defaults also is the table of known keys.
+var defaults = map[string]any{
+	"store":              "",
+	"socket":             "/run/hpcenv/hpcenvd.sock",
+	"prefix_root":        "/opt/hpcenv/e",
+	"platforms":          []string{"linux-64", "linux-aarch64"},
+	"clusters":           []string{},
+	"allow_root":         false,
+	"log_level":          "info",
+	"fetch.allow":        []string{},
+	"fetch.parallel":     8,
+	"inventory.refresh":  5 * time.Minute,
+	"inventory.scontrol": "",
+	"tmp.keep":           48 * time.Hour,
+}
+
+// flagKeys are the flags that stand for keys.
+var flagKeys = map[string]string{
+	"store": "store", "socket": "socket", "prefix-root": "prefix_root", "platform": "platforms",
+	"allow-root": "allow_root", "log-level": "log_level", "fetch-allow": "fetch.allow",
+}
+
+// Flags adds the flags of hpcenvd to fs.
+func Flags(fs *pflag.FlagSet) {
+	fs.String("config", "", "configuration file (default "+Path+", which may be absent)")
+	fs.String("store", "", "directory of the store")
+	fs.String("socket", "", "socket of the API")
+	fs.String("prefix-root", "", "directory under which environments appear on every node")
+	fs.StringSlice("platform", nil, "platforms that environments are made for")
+	fs.Bool("allow-root", false, "run although this is root")
+	fs.String("log-level", "", "debug, info, warn or error")
+	fs.StringSlice("fetch-allow", nil, "host:port of private addresses that locks may name")
+}
+
+// Load reads the configuration. environ is the environment ("KEY=value").
+func Load(flags *pflag.FlagSet, environ []string) (*Config, error) {
+	v := viper.New()
+	for key, value := range defaults {
+		v.SetDefault(key, value)
+	}
+	if err := readFile(v, flags); err != nil {
+		return nil, err
+	}
+	if err := readEnviron(v, environ); err != nil {
+		return nil, err
+	}
+	for flag, key := range flagKeys {
+		f := flags.Lookup(flag)
+		if f == nil || !f.Changed {
+			continue
+		}
+		// Set, not BindPFlag: what Set was given for a variable would win over it.
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			v.Set(key, list.GetSlice())
+		} else {
+			v.Set(key, f.Value.String())
+		}
+	}
+	c := new(Config)
+	if err := v.UnmarshalExact(c); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrConfig, v.ConfigFileUsed(), err)
+	}
+	return c, c.check()
+}
+
+func readFile(v *viper.Viper, flags *pflag.FlagSet) error {
+	path, named := Path, false
+	if f := flags.Lookup("config"); f != nil && f.Changed {
+		path, named = f.Value.String(), true
+	}
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) && !named {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	if err := checkKeys(path, data); err != nil {
+		return err
+	}
+	v.SetConfigFile(path)
+	v.SetConfigType("yaml")
+	if err := v.ReadConfig(strings.NewReader(string(data))); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrConfig, path, err)
+	}
+	return nil
+}
+
+// readEnviron takes HPCENVD_FETCH_PARALLEL as fetch.parallel and so on. Lists
+// are separated by commas.
+func readEnviron(v *viper.Viper, environ []string) error {
+	byName := map[string]string{}
+	for key := range defaults {
+		byName["HPCENVD_"+strings.ToUpper(strings.ReplaceAll(key, ".", "_"))] = key
+	}
+	for _, e := range environ {
+		name, value, _ := strings.Cut(e, "=")
+		if !strings.HasPrefix(name, "HPCENVD_") {
+			continue
+		}
+		key, ok := byName[name]
+		if !ok {
+			return fmt.Errorf("%w: unknown variable %s; the nearest is %s", ErrConfig, name, nearest(name, byName))
+		}
+		if _, list := defaults[key].([]string); list {
+			v.Set(key, strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' }))
+			continue
+		}
+		v.Set(key, value)
+	}
+	return nil
+}
+
+func (c *Config) check() error {
+	bad := func(key, format string, args ...any) error {
+		return fmt.Errorf("%w: %s: %s", ErrConfig, key, fmt.Sprintf(format, args...))
+	}
+	for key, path := range map[string]string{"store": c.Store, "socket": c.Socket, "prefix_root": c.PrefixRoot} {
+		if path == "" {
+			return bad(key, "is not set; set it in %s, HPCENVD_%s or with --%s", Path, strings.ToUpper(key), strings.ReplaceAll(key, "_", "-"))
+		}
+		if !filepath.IsAbs(path) {
+			return bad(key, "%q is not an absolute path", path)
+		}
+	}
+	switch {
+	case len(c.Platforms) == 0:
+		return bad("platforms", "at least one is needed")
+	case c.Fetch.Parallel < 1 || c.Fetch.Parallel > 256:
+		return bad("fetch.parallel", "%d is not from 1 to 256", c.Fetch.Parallel)
+	case c.Inventory.Refresh < time.Second:
+		return bad("inventory.refresh", "%v is less than a second", c.Inventory.Refresh)
+	case c.Tmp.Keep < time.Hour:
+		return bad("tmp.keep", "%v is less than an hour; work that still runs would be removed", c.Tmp.Keep)
+	case !slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel):
+		return bad("log_level", "%q is not debug, info, warn or error", c.LogLevel)
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+)
+
+func load(t *testing.T, file string, environ []string, args ...string) (*Config, error) {
+	t.Helper()
+	fs := pflag.NewFlagSet("hpcenvd", pflag.ContinueOnError)
+	Flags(fs)
+	path := filepath.Join(t.TempDir(), "hpcenvd.yaml")
+	if err := os.WriteFile(path, []byte(file), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := fs.Parse(append([]string{"--config", path}, args...)); err != nil {
+		t.Fatal(err)
+	}
+	return Load(fs, environ)
+}
+
+func TestLaterWins(t *testing.T) {
+	got, err := load(t, "store: /file\nfetch:\n  parallel: 3\n  allow: [\"10.0.0.1:80\"]\ninventory: {refresh: 90s}\nprefix_root: /file/e\n",
+		[]string{"HPCENVD_FETCH_PARALLEL=5", "HPCENVD_PREFIX_ROOT=/env/e", "HPCENVD_PLATFORMS=linux-64", "PATH=/bin"},
+		"--prefix-root", "/flag/e")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Config{
+		Store: "/file", Socket: "/run/hpcenv/hpcenvd.sock", PrefixRoot: "/flag/e", Platforms: []string{"linux-64"}, Clusters: []string{},
+		LogLevel: "info", Fetch: Fetch{Allow: []string{"10.0.0.1:80"}, Parallel: 5}, Inventory: Inventory{Refresh: 90 * time.Second}, Tmp: Tmp{Keep: 48 * time.Hour},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestMistakesAreNamed(t *testing.T) {
+	for _, c := range []struct{ name, file, env, want string }{
+		{"unknown key", "store: /s\nsokcet: /x\n", "", "hpcenvd.yaml:2: unknown key sokcet; the nearest is socket"},
+		{"unknown key in a group", "store: /s\nfetch:\n  paralel: 3\n", "", "hpcenvd.yaml:3: unknown key fetch.paralel; the nearest is fetch.parallel"},
+		{"twice", "store: /s\nsocket: /x\nstore: /t\n", "", "store"},
+		{"group as value", "store: /s\nfetch: 3\n", "", "hpcenvd.yaml:2: fetch must be a mapping"},
+		{"value as group", "store: {a: b}\n", "", "hpcenvd.yaml:1: store must be one value"},
+		{"not YAML", "store: [\n", "", "hpcenvd.yaml"},
+		{"unknown variable", "store: /s\n", "HPCENVD_STOER=/x", "HPCENVD_STOER; the nearest is HPCENVD_STORE"},
+		{"no store", "", "", "store: is not set"},
+		{"not a number", "store: /s\nfetch: {parallel: many}\n", "", "parallel"},
+		{"not a duration", "store: /s\ntmp: {keep: long}\n", "", "keep"},
+		{"out of range", "store: /s\nfetch: {parallel: 0}\n", "", "fetch.parallel: 0"},
+		{"relative", "store: s\n", "", `store: "s" is not an absolute path`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := load(t, c.file, []string{c.env})
+			if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,97 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// checkKeys looks at every key of the file by itself, since viper neither
+// knows lines nor tells of keys that nobody asks for.
+func checkKeys(path string, data []byte) error {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrConfig, path, err)
+	}
+	if len(doc.Content) == 0 {
+		return nil // an empty file
+	}
+	return walk(path, "", doc.Content[0])
+}
+
+func walk(path, above string, n *yaml.Node) error {
+	if n.Kind != yaml.MappingNode {
+		what := "the file"
+		if above != "" {
+			what = strings.TrimSuffix(above, ".")
+		}
+		return fmt.Errorf("%w: %s:%d: %s must be a mapping of keys", ErrConfig, path, n.Line, what)
+	}
+	seen := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k, value := n.Content[i], n.Content[i+1]
+		key := above + k.Value
+		if line, twice := seen[key]; twice {
+			return fmt.Errorf("%w: %s:%d: %s was set in line %d already", ErrConfig, path, k.Line, key, line)
+		}
+		seen[key] = k.Line
+		if _, known := defaults[key]; known {
+			if _, list := defaults[key].([]string); !list && value.Kind != yaml.ScalarNode {
+				return fmt.Errorf("%w: %s:%d: %s must be one value", ErrConfig, path, value.Line, key)
+			}
+			continue
+		}
+		if !isGroup(key) {
+			return fmt.Errorf("%w: %s:%d: unknown key %s; the nearest is %s", ErrConfig, path, k.Line, key, nearest(key, defaults))
+		}
+		if err := walk(path, key+".", value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isGroup: there are keys below this one.
+func isGroup(key string) bool {
+	for known := range defaults {
+		if strings.HasPrefix(known, key+".") {
+			return true
+		}
+	}
+	return false
+}
+
+// nearest returns the key of known that takes the fewest edits to become.
+func nearest[V any](name string, known map[string]V) string {
+	best, least := "", -1
+	for _, k := range slices.Sorted(maps.Keys(known)) {
+		if d := edits(name, k); least < 0 || d < least {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// edits is the Levenshtein distance of two keys.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,160 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/hpcenv/hpcenv/daemon/api"
+)
+
+// maxUpload bounds one handed-over archive in bytes.
+const maxUpload = 64 << 30
+
+// prepare starts or joins work and streams what it tells.
+func (s *Server) prepare(w http.ResponseWriter, r *http.Request) {
+	req := new(api.PrepareRequest)
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, s.opts.MaxBody)).Decode(req); err != nil {
+		var large *http.MaxBytesError
+		if errors.As(err, &large) {
+			err = fmt.Errorf("the request is larger than %d bytes", large.Limit)
+		}
+		s.fail(w, r, api.Errorf(api.ExitUsage, "prepare: the request cannot be read: %v", err))
+		return
+	}
+	who, _ := peer(r)
+	log := s.log.With("uid", who.Uid, "lock", short(digest(req.Lock)))
+	j, joined := s.jobs.join(key(req), func(ctx context.Context, report func(api.Event)) (*api.PrepareResult, error) {
+		start := time.Now()
+		log.Info("prepare starts", "path", req.LockPath, "environments", req.Environments, "platforms", req.Platforms)
+		result, err := s.backend.Prepare(ctx, req, report)
+		var need *api.NeedError
+		switch {
+		case errors.As(err, &need):
+			log.Info("prepare waits for local archives", "archives", len(need.Archives))
+		case err != nil:
+			log.Warn("prepare failed", "seconds", time.Since(start).Seconds(), "err", err)
+		default:
+			log.Info("prepare done", "seconds", time.Since(start).Seconds(), "kept", result.PackagesKept, "new", result.PackagesNew)
+		}
+		return result, err
+	})
+	if j == nil {
+		s.fail(w, r, api.Errorf(api.ExitUnreachable, "hpcenvd is stopping\nnext: the same command again when it is back"))
+		return
+	}
+	if joined {
+		log.Info("prepare joins work that runs already")
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	w.WriteHeader(http.StatusOK)
+	enc, flush := json.NewEncoder(w), http.NewResponseController(w)
+	err := j.follow(r.Context(), func(events []api.Event) error {
+		for i := range events {
+			if err := enc.Encode(api.Message{Event: &events[i]}); err != nil {
+				return err
+			}
+		}
+		return flush.Flush()
+	})
+	if err != nil {
+		log.Info("client left; the work goes on", "err", err)
+		return
+	}
+	last := api.Message{Result: j.result}
+	var need *api.NeedError
+	if errors.As(j.err, &need) {
+		last = api.Message{Need: need.Archives}
+	} else if j.err != nil {
+		last = api.Message{Error: s.opts.Classify(j.err)}
+	}
+	if err := enc.Encode(last); err != nil {
+		log.Info("client left before the end", "err", err)
+	}
+}
+
+func (s *Server) list(w http.ResponseWriter, r *http.Request) {
+	envs, err := s.backend.List(r.Context())
+	if envs == nil {
+		envs = []api.Environment{}
+	}
+	s.answer(w, r, envs, err)
+}
+
+func (s *Server) inspect(w http.ResponseWriter, r *http.Request) {
+	detail, err := s.backend.Inspect(r.Context(), r.PathValue("id"))
+	s.answer(w, r, detail, err)
+}
+
+func (s *Server) status(w http.ResponseWriter, r *http.Request) {
+	st, err := s.backend.Status(r.Context())
+	s.answer(w, r, st, err)
+}
+
+func (s *Server) putArchive(w http.ResponseWriter, r *http.Request) {
+	body := http.MaxBytesReader(w, r.Body, maxUpload)
+	if err := s.backend.PutArchive(r.Context(), r.PathValue("sha256"), body); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// answer writes v, or err.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, v any, err error) {
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.write(w, r, http.StatusOK, v)
+}
+
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	e := s.opts.Classify(err)
+	status := http.StatusInternalServerError
+	switch e.Code {
+	case api.ExitUsage:
+		status = http.StatusBadRequest
+	case api.ExitNoFit:
+		status = http.StatusUnprocessableEntity
+	case api.ExitLate:
+		status = http.StatusGatewayTimeout
+	case api.ExitUnreachable:
+		status = http.StatusServiceUnavailable
+	}
+	s.write(w, r, status, e)
+}
+
+func (s *Server) write(w http.ResponseWriter, r *http.Request, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	if err := json.NewEncoder(w).Encode(v); err != nil {
+		s.log.Info("client left", "path", r.URL.Path, "err", err)
+	}
+}
+
+// key identifies what a request asks for, whatever its order and whoever asks.
+func key(req *api.PrepareRequest) string {
+	q := *req
+	q.LockPath = "" // where the lock lies changes nothing about the work
+	q.Environments = slices.Sorted(slices.Values(req.Environments))
+	q.Platforms = slices.Sorted(slices.Values(req.Platforms))
+	data, err := json.Marshal(q) // maps are written in key order
+	if err != nil {
+		panic(err) // a struct of strings and bytes always encodes
+	}
+	return digest(data)
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+func short(d string) string { return d[:8] }

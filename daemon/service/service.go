@@ -1,0 +1,188 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/hpcenv/hpcenv/cache"
+	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/daemon/inventory"
+	"github.com/hpcenv/hpcenv/envs/prepare"
+	"github.com/hpcenv/hpcenv/internal/version"
+)
+
+// Version of this program.
+func Version() string { return version.String() }
+
+// Options of a Service.
+type Options struct {
+	// Store to work on.
+	Store *cache.Store
+	// Fetcher downloads; nil = the Service can only tell what is there.
+	Fetcher *cache.Fetcher
+	// Inventory of the cluster; nil = none.
+	Inventory *inventory.Keeper
+	// Embedded: no daemon, the caller is the user: local archives are opened
+	// with the user's own rights.
+	Embedded bool
+	// Runs is how many prepares work at once; 0 = 4. Others wait.
+	Runs int
+	// Parallel downloads of one prepare; 0 = 8.
+	Parallel int
+}
+
+// Service implements api.Service on a store.
+type Service struct {
+	opts   Options
+	deps   prepare.Deps
+	slots  chan struct{}
+	wanted wanted
+}
+
+var _ api.Service = (*Service)(nil)
+
+// New returns a Service.
+func New(opts Options) *Service {
+	if opts.Runs <= 0 {
+		opts.Runs = 4
+	}
+	s := &Service{opts: opts, slots: make(chan struct{}, opts.Runs)}
+	s.deps = prepare.Deps{
+		Store: opts.Store, Fetcher: opts.Fetcher, ClusterPlatforms: s.clusterPlatforms,
+		OpenLocal: opts.Embedded, Parallel: opts.Parallel, Program: "hpcenv " + Version(),
+	}
+	return s
+}
+
+// OpenOwn returns the Service of a user's own store at root, which is made if
+// it is not there.
+func OpenOwn(root string) (*Service, error) {
+	store, err := cache.Open(root)
+	if errors.Is(err, os.ErrNotExist) {
+		store, err = cache.Create(root, cache.Format{
+			Version: cache.FormatVersion, Platforms: []string{"linux-64", "linux-aarch64"}, OwnerUID: os.Geteuid(),
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	if owner := store.Format().OwnerUID; owner != os.Geteuid() && os.Geteuid() != 0 {
+		return nil, fmt.Errorf("%w: %s belongs to uid %d, and only that account writes to it\nnext: prepare through its daemon (--socket), or in a store of your own (HPCENV_STORE)",
+			cache.ErrStore, root, owner)
+	}
+	return New(Options{
+		Store:     store,
+		Fetcher:   cache.NewFetcher(cache.FetchOptions{AllowHost: cache.AllowAny, AllowFile: true, UserAgent: "hpcenv/" + Version()}),
+		Inventory: &inventory.Keeper{Store: store, HostOnly: true},
+		Embedded:  true,
+	}), nil
+}
+
+// OpenReadOnly returns a Service that only tells what is in the store at root.
+// absentIsEmpty: a store that was never made has nothing, and that is no error.
+func OpenReadOnly(root string, absentIsEmpty bool) (*Service, error) {
+	store, err := cache.Open(root)
+	if errors.Is(err, os.ErrNotExist) && absentIsEmpty {
+		if _, serr := os.Stat(root); errors.Is(serr, os.ErrNotExist) {
+			return New(Options{Embedded: true}), nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return New(Options{Store: store, Embedded: true}), nil
+}
+
+// clusterPlatforms is prepare's question.
+func (s *Service) clusterPlatforms(ctx context.Context) (platforms, notes []string, err error) {
+	inv, note, err := s.opts.Inventory.Current(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if note != "" {
+		notes = append(notes, note)
+	}
+	return slices.Sorted(maps.Keys(inv.Platforms())), notes, nil
+}
+
+// Prepare implements api.Service. Cancelling ctx ends the work. In a daemon,
+// archives that lie in the user's files end it with an *api.NeedError.
+func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report func(api.Event)) (*api.PrepareResult, error) {
+	if s.opts.Fetcher == nil || s.opts.Inventory == nil {
+		return nil, fmt.Errorf("%w: it was opened for reading only", cache.ErrStore)
+	}
+	if report == nil {
+		report = func(api.Event) {}
+	}
+	select {
+	case s.slots <- struct{}{}:
+	default:
+		report(api.Event{Type: api.EventWait, Text: fmt.Sprintf("%d requests are being served; waiting", cap(s.slots))})
+		select {
+		case s.slots <- struct{}{}:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	defer func() { <-s.slots }()
+	deps := s.deps
+	res, err := prepare.Run(ctx, &deps, &prepare.Request{
+		Lock: req.Lock, Dir: filepath.Dir(req.LockPath), Environments: req.Environments, All: req.All,
+		Platforms: req.Platforms, Activations: req.Activations, DryRun: req.DryRun,
+	}, func(e prepare.Event) { report(api.Event(e)) })
+	var need *prepare.NeedLocalError
+	if errors.As(err, &need) {
+		return nil, s.wanted.ask(need)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.result(res), nil
+}
+
+// result is a prepare's result in the API's form.
+func (s *Service) result(res *prepare.Result) *api.PrepareResult {
+	out := &api.PrepareResult{
+		LockDigest: res.LockDigest, Environments: []api.Environment{}, Skipped: res.Skipped, PackagesKept: res.PackagesKept,
+		PackagesNew: res.PackagesNew, BytesFetched: res.BytesFetched, Seconds: res.Seconds, Notes: res.Notes,
+	}
+	for _, e := range res.Environments {
+		env := api.Environment{ID: e.ID, Platform: e.Platform, Prefix: s.opts.Store.Prefix(e.Platform, e.ID)}
+		if e.Meta != nil {
+			env = s.environment(e.Meta)
+		}
+		// Another lock may have made it under another name; here it is called so.
+		env.Name, env.LockDigest, env.New = e.Name, res.LockDigest, e.New
+		out.Environments = append(out.Environments, env)
+	}
+	return out
+}
+
+// Status implements api.Service.
+func (s *Service) Status(ctx context.Context) (*api.Status, error) {
+	st := &api.Status{Version: Version(), Embedded: s.opts.Embedded, Platforms: map[string]int{}}
+	if s.opts.Store == nil {
+		return st, nil
+	}
+	st.Store, st.PrefixRoot = s.opts.Store.Root(), s.opts.Store.Format().PrefixRoot
+	var inv *inventory.Inventory
+	var err error
+	if s.opts.Inventory != nil {
+		inv, _, err = s.opts.Inventory.Current(ctx)
+	} else {
+		inv, _, err = inventory.Read(s.opts.Store)
+	}
+	if errors.Is(err, cache.ErrNotFound) {
+		return st, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	st.Platforms = inv.Platforms()
+	return st, nil
+}

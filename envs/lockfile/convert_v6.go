@@ -1,0 +1,92 @@
+package lockfile
+
+import (
+	"strings"
+)
+
+// v6Entry is an entry with what a reference may ask of it.
+type v6Entry struct {
+	*entry
+	name, version, build, subdir string
+}
+
+func (m *v6Lock) convert(lock *Lock) error {
+	conda := make(map[string][]*v6Entry, len(m.packages))
+	pypi := make(map[string]*entry)
+	for i := range m.packages {
+		p := &m.packages[i]
+		if p.pypi != nil {
+			pypi[normalize(p.pypi.location)] = pypiEntry(p.pypi.location, p.pypi.name, v6Distribution(p.pypi.location), p.line)
+			continue
+		}
+		e, err := p.conda.convert()
+		if err != nil {
+			return err
+		}
+		key := normalize(p.conda.pkg.Location)
+		for _, other := range conda[key] {
+			if e.contradicts(other.entry) && e.name == other.name && e.version == other.version && e.build == other.build && e.subdir == other.subdir {
+				return contradiction(e.entry, other.entry)
+			}
+		}
+		conda[key] = append(conda[key], e)
+	}
+	for _, env := range m.environments {
+		out := &Environment{Name: env.name, Channels: env.channels}
+		for _, platform := range env.platforms {
+			entries := make([]*entry, 0, len(platform.refs))
+			for _, ref := range platform.refs {
+				e := ref.find(conda, pypi)
+				if e == nil {
+					return missing(ref.line, env.name, platform.subdir, ref.conda+ref.pypi)
+				}
+				entries = append(entries, e)
+			}
+			out.add(platformOf(platform.subdir, platform.subdir, nil, entries))
+		}
+		lock.Environments = append(lock.Environments, out)
+	}
+	lock.finish()
+	return nil
+}
+
+func (c *v6Conda) convert() (*v6Entry, error) {
+	e, err := condaEntry(c.given, &c.pkg)
+	if err != nil {
+		return nil, err
+	}
+	if c.pkg.FileName == "" { // no conda archive
+		e = sourceEntry(c.pkg.Location, c.pkg.Name, c.pkg.Line)
+	}
+	return &v6Entry{entry: e, name: c.pkg.Name, version: c.pkg.Version, build: c.pkg.Build, subdir: c.pkg.Subdir}, nil
+}
+
+// find returns the first entry that a reference means; nil if there is none.
+func (r *v6Ref) find(conda map[string][]*v6Entry, pypi map[string]*entry) *entry {
+	if r.conda == "" {
+		return pypi[normalize(r.pypi)]
+	}
+	for _, e := range conda[normalize(r.conda)] {
+		if (r.name == nil || strings.EqualFold(*r.name, e.name)) && asked(r.version, e.version) && asked(r.build, e.build) && asked(r.subdir, e.subdir) {
+			return e.entry
+		}
+	}
+	return nil
+}
+
+func asked(want *string, have string) bool { return want == nil || *want == have }
+
+// v6Distribution: version 6 tells an archive from a source tree by the name,
+// and takes every URL for an archive that is not a file's.
+func v6Distribution(location string) bool {
+	if isURL(location) && scheme(location) != "file" {
+		return true
+	}
+	name := strings.TrimSuffix(location, "/")
+	for _, suffix := range [...]string{".whl", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.Z", ".tgz", ".tbz", ".tar", ".zip"} {
+		if strings.HasSuffix(name, suffix) {
+			return true
+		}
+	}
+	return false
+}

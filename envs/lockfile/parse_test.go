@@ -1,0 +1,271 @@
+package lockfile_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hpcenv/hpcenv/envs/lockfile"
+)
+
+// wantError checks that an error is of this package and tells a person what it
+// must tell.
+func wantError(t *testing.T, err error, parts ...string) {
+	t.Helper()
+	if !errors.Is(err, lockfile.ErrLock) {
+		t.Fatalf("error is %v", err)
+	}
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the message lacks %q: %v", part, err)
+		}
+	}
+}
+
+func TestNotALock(t *testing.T) {
+	for text, says := range map[string]string{
+		"":                             "empty",
+		"# only a comment\n":           "empty",
+		"a: [":                         "not YAML",
+		"{":                            "not YAML",
+		"a: \xff":                      "not YAML",
+		"- 1":                          "a list",
+		"hello":                        "a text",
+		"environments: {}":             "no `version`",
+		"version:":                     "`version` must be",
+		"version: x":                   "`version` must be",
+		"version: 0":                   "`version` must be",
+		"version: -6":                  "`version` must be",
+		"version: '7'":                 "`version` must be",
+		"version: 6.0":                 "`version` must be",
+		"version: [7]":                 "`version` must be",
+		"version: 6\nversion: 7":       "line 2",
+		"version: 7\n---\nversion: 7":  "second YAML document",
+		"a: &x 1\nb: *x\nversion: 7":   "alias",
+		"version: 7\n? [a]\n: b":       "key",
+		"version: 7":                   "`environments`",
+		"version: 6\nenvironments: {}": "`packages`",
+		"version: 6\nplatforms: []\nenvironments: {}\npackages: []":                                     "came with version 7",
+		"version: 7\nenvironments: []\npackages: []":                                                    "`environments` must be a mapping",
+		"version: 7\nenvironments: {a: {packages: {}}}\npackages: []":                                   "`channels`",
+		"version: 7\nenvironments: {a: {channels: []}}\npackages: []":                                   "`packages`",
+		"version: 6\nenvironments: {a: {channels: [], packages: {linux-65: []}}}\npackages: []":         "unknown platform `linux-65`",
+		"version: 7\nenvironments: {a: {channels: [], packages: {linux-64: []}}}\npackages: []":         "does not declare",
+		"version: 7\nplatforms: [{name: ''}]\nenvironments: {}\npackages: []":                           "no name for a platform",
+		"version: 6\nenvironments: {}\npackages: [{name: x}]":                                           "neither `conda` nor `pypi`",
+		"version: 7\nenvironments: {}\npackages: [{name: x}]":                                           "`conda_source`",
+		"version: 7\nenvironments: {}\npackages: [{conda_source: x}]":                                   "hex digits",
+		"version: 7\nenvironments: {}\npackages: [{conda: ../x}]":                                       "name of a conda archive",
+		"version: 7\nenvironments: {}\npackages: [{pypi: ../x}]":                                        "`name`",
+		"version: 6\nenvironments: {}\npackages: [{pypi: ../x}]":                                        "`name`",
+		"version: 6\nenvironments: {}\npackages: [{conda: ../x}]":                                       "`name`",
+		"version: 6\nenvironments: {e: {channels: [], packages: {linux-64: [{}]}}}\npackages: []":       "neither",
+		"version: 6\nenvironments: {e: {channels: [{}], packages: {}}}\npackages: []":                   "`url`",
+		"version: 6\nenvironments: {e: {channels: [], packages: {win-64: [{conda: x}]}}}\npackages: []": "package x is not among",
+	} {
+		lock, err := lockfile.Parse([]byte(text))
+		if lock != nil && err != nil {
+			t.Errorf("%q: a lock besides an error", text)
+		}
+		t.Run(text, func(t *testing.T) { wantError(t, err, says) })
+	}
+}
+
+func TestOtherVersions(t *testing.T) {
+	for text, says := range map[string][]string{
+		"version: 8":                     {"8", "up to 7", "next:"},
+		"version: 1000":                  {"1000", "up to 7"},
+		"package: []\nversion: 1":        {"version 1 is not read", "pixi lock"},
+		"# c\nversion: 5\npackages: [1]": {"version 5 is not read", "pixi lock"},
+	} {
+		_, err := lockfile.Parse([]byte(text))
+		var version *lockfile.VersionError
+		if !errors.As(err, &version) {
+			t.Errorf("%q: %v", text, err)
+		}
+		wantError(t, err, says...)
+	}
+}
+
+const variety = `# the version need not come first
+packages:
+- conda: https://conda.example/main/linux-64/b-1-0.conda
+  sha256: bb
+- conda: https://conda.example/main/win-64/w-1-0.conda
+- conda: "src"
+  name: s
+  version: "1"
+  build: one
+  subdir: linux-64
+- conda: "./src"
+  name: s
+  version: "1"
+  build: two
+  subdir: linux-64
+- pypi: https://pypi.example/x-1.0-py3-none-any.whl
+  name: x
+  version: "1.0"
+- pypi: https://pypi.example/y-1.0.tar.gz
+  name: y
+- pypi: .
+  name: z
+- conda: https://conda.example/main/noarch/a-1-py_0.conda
+environments:
+  zeta:
+    channels:
+    - url: https://conda.example/main
+    packages:
+      linux-aarch64: []
+      linux-64:
+      - conda: https://conda.example/main/noarch/a-1-py_0.conda
+      - conda: src
+        build: two
+      - conda: https://conda.example/main/linux-64/b-1-0.conda
+      - conda: https://conda.example/main/linux-64/b-1-0.conda
+      - pypi: https://pypi.example/x-1.0-py3-none-any.whl
+      - pypi: https://pypi.example/y-1.0.tar.gz
+      - pypi: ./
+      win-64:
+      - conda: https://conda.example/main/win-64/w-1-0.conda
+  alpha:
+    channels: []
+    packages: {}
+version: 6
+`
+
+func TestShape(t *testing.T) {
+	lock, err := lockfile.Parse([]byte(variety))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lock.Version != 6 || len(lock.Digest) != 64 || len(lock.Environments) != 2 || lock.Environments[0].Name != "alpha" {
+		t.Fatalf("%+v", lock)
+	}
+	env, err := lock.Environment("zeta")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := env.Subdirs(); !slices.Equal(got, []string{"linux-64", "linux-aarch64"}) || !slices.Equal(env.Skipped, []string{"win-64"}) {
+		t.Errorf("platforms %v, skipped %v", got, env.Skipped)
+	}
+	p, err := env.Platform("linux-64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Conda) != 2 || p.Conda[0].Name != "a" || p.Conda[1].Name != "b" {
+		t.Errorf("packages are not each once, in order: %v", p.Conda)
+	}
+	wantError(t, p.Supported(), "s (./src, line 11) is a source package", "x (", "wheels are not installed", "y (", "source archive", "z (., line 21) is a Python source tree")
+	wantError(t, p.Validate(), "a-1-py_0 (line 23) has no sha256", "the sha256 of b-1-0", "python is not there", "source package")
+	if err := p.Check(); strings.Contains(err.Error(), "source package") {
+		t.Errorf("Check speaks of what is not inconsistent: %v", err)
+	}
+}
+
+func TestUnknownEnvironmentAndPlatform(t *testing.T) {
+	lock, err := lockfile.Parse([]byte(variety))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = lock.Environment("beta")
+	var unknown *lockfile.UnknownEnvironmentError
+	if !errors.As(err, &unknown) || !slices.Equal(unknown.Known, []string{"alpha", "zeta"}) {
+		t.Fatalf("%v", err)
+	}
+	wantError(t, err, "`beta`", "alpha, zeta")
+	env, _ := lock.Environment("zeta")
+	_, err = env.Platform("linux-ppc64le")
+	var platform *lockfile.MissingPlatformError
+	if !errors.As(err, &platform) {
+		t.Fatalf("%v", err)
+	}
+	wantError(t, err, "linux-ppc64le", "linux-64, linux-aarch64", "win-64", "zeta", "next:")
+}
+
+func TestSeveralPlatformsOfOneSubdir(t *testing.T) {
+	for names, want := range map[string]string{"p2 p1": "p1", "p1 linux-64": "linux-64", "linux-64 a": "linux-64", "z": "z", "größe p1": "größe"} {
+		text := "version: 7\npackages: []\nplatforms:\n"
+		use := ""
+		for _, name := range strings.Fields(names) {
+			text += "- name: " + name + "\n  subdir: linux-64\n  virtual-packages: [__cuda=12]\n"
+			use += "      " + name + ": []\n"
+		}
+		lock, err := lockfile.Parse([]byte(text + "environments:\n  default:\n    channels: []\n    packages:\n" + use))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := lock.Environments[0].Platform("linux-64")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Name != want || p.VirtualPackages[0] != "__cuda=12" {
+			t.Errorf("of %s, %s is taken", names, p.Name)
+		}
+	}
+}
+
+func TestReferenceVerbatimInVersion7(t *testing.T) {
+	text := lock7("./linux-64/a-1-0.conda", "subdir: linux-64")
+	text = strings.Replace(text, "packages:\n- conda: \"./linux-64", "packages:\n- conda: \"linux-64", 1)
+	_, err := lockfile.Parse([]byte(text))
+	wantError(t, err, "line 10", "environment `default`, platform `linux-64`", "./linux-64/a-1-0.conda is not among")
+}
+
+func TestContradiction(t *testing.T) {
+	both(t, func(t *testing.T, lock func(string, string) string) {
+		text := lock("https://conda.example/m/linux-64/a-1-0.conda", "sha256: aa")
+		again := "- conda: https://conda.example/m/linux-64/a-1-0.conda\n  sha256: "
+		if _, err := lockfile.Parse([]byte(text + again + "AA\n")); err != nil {
+			t.Errorf("the same entry twice: %v", err)
+		}
+		_, err := lockfile.Parse([]byte(text + again + "bb\n"))
+		wantError(t, err, "another hash")
+	})
+}
+
+func TestBuildPackagesAreLookedUp(t *testing.T) {
+	text := "version: 7\nenvironments: {}\npackages:\n- conda_source: s[0123abcd] @ .\n  host_packages:\n  - conda: https://conda.example/m/noarch/h-1-0.conda\n"
+	_, err := lockfile.Parse([]byte(text))
+	wantError(t, err, "line 6", "h-1-0.conda", "build s")
+	if _, err := lockfile.Parse([]byte(text + "- conda: https://conda.example/m/noarch/h-1-0.conda\n")); err != nil {
+		t.Error(err)
+	}
+}
+
+// FuzzParse: any bytes are a lock or an error of the class, and a lock can be
+// asked everything.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(variety))
+	f.Add([]byte(lock6("https://conda.example/m/linux-64/a-1-0.conda", "depends: [b >=1]\npurls: []")))
+	f.Add([]byte(lock7("../m/linux-64/a-1-0.conda", "subdir: linux-64\nrun_exports:\n  weak: [a]\ntimestamp: 1696321871976")))
+	f.Add([]byte("version: 8"))
+	f.Add([]byte("version: 7\nplatforms: [{name: p1, subdir: linux-64}]\nenvironments: {}\npackages: []"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		lock, err := lockfile.Parse(data)
+		if err != nil {
+			if lock != nil || !errors.Is(err, lockfile.ErrLock) {
+				t.Fatalf("lock %v, error %v", lock, err)
+			}
+			return
+		}
+		lock.Resolve("/somewhere")
+		for _, env := range lock.Environments {
+			for _, subdir := range env.Subdirs() {
+				p, err := env.Platform(subdir)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if p.Validate() == nil && (p.Check() != nil || p.Supported() != nil) {
+					t.Fatal("Validate misses what Check or Supported sees")
+				}
+				for _, pkg := range p.Conda {
+					if strings.ContainsAny(pkg.Dist()+pkg.FileName, "/\\\x00") {
+						t.Fatalf("%q would escape", pkg.Dist())
+					}
+					pkg.Record()
+				}
+			}
+		}
+	})
+}

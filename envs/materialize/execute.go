@@ -1,0 +1,167 @@
+package materialize
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hpcenv/hpcenv/cache"
+)
+
+// Result is what Execute made.
+type Result struct {
+	// TreeDigest as design 3 defines it; equal to TreeDigest(staging).
+	TreeDigest string
+	// Files, Dirs and Links made; Linked files share the pool's inode.
+	Files, Dirs, Links, Linked int
+	// Bytes of all files; BytesNew of those that do not share the pool's inode.
+	Bytes, BytesNew int64
+}
+
+// batchSize is how many operations a worker takes at once; neighbours share
+// directories.
+const batchSize = 64
+
+// Execute writes the prefix into staging, an empty directory on the store's file
+// system. The result depends on the plan only: not on workers, umask, or the
+// order in which workers get on. Nothing is made durable and nothing is
+// published; after an error staging holds a part, to be removed by the caller.
+//
+// progress (may be nil) is called with the number of operations done and their
+// total, by one goroutine at a time.
+func (p *Plan) Execute(ctx context.Context, store *cache.Store, staging string, workers int, progress func(done, total int)) (*Result, error) {
+	w, err := newWriter(p, store, staging)
+	if err != nil {
+		return nil, err
+	}
+	res, err := p.execute(ctx, w, max(workers, 1), progress)
+	if cerr := w.close(); err == nil && cerr != nil {
+		err = cerr
+	}
+	if err != nil {
+		return nil, fmt.Errorf("making %s: %w", p.Prefix, err)
+	}
+	return res, nil
+}
+
+func (p *Plan) execute(ctx context.Context, w *writer, workers int, progress func(done, total int)) (*Result, error) {
+	report := counter(len(p.Ops), progress)
+	var dirs, files, records []int
+	for i, op := range p.Ops {
+		switch op.Kind {
+		case KindDir:
+			dirs = append(dirs, i)
+		case KindRecord:
+			records = append(records, i)
+		default:
+			files = append(files, i)
+		}
+	}
+	// Parents sort before what is in them, so one pass makes all directories.
+	for _, i := range dirs {
+		if err := w.mkdir(&p.Ops[i]); err != nil {
+			return nil, err
+		}
+	}
+	report(len(dirs))
+	if err := w.findRepeats(p.Ops); err != nil {
+		return nil, err
+	}
+	if err := forAll(ctx, files, workers, w.make, report); err != nil {
+		return nil, err
+	}
+	inPrefix := make(map[string]content)
+	for _, i := range files {
+		if k := p.Ops[i].Kind; k == KindPatch || k == KindData {
+			inPrefix[p.Ops[i].Path] = w.made[i].content
+		}
+	}
+	record := func(i int) error {
+		data, err := p.recordJSON(p.Ops[i].Owner, inPrefix)
+		if err != nil {
+			return err
+		}
+		return w.data(i, data)
+	}
+	if err := forAll(ctx, records, workers, record, report); err != nil {
+		return nil, err
+	}
+	if err := w.sealDirs(dirs); err != nil {
+		return nil, err
+	}
+	return p.result(w), nil
+}
+
+// result adds up what was made.
+func (p *Plan) result(w *writer) *Result {
+	r := &Result{}
+	lines := make([]line, 0, len(p.Ops))
+	for i, op := range p.Ops {
+		switch op.Kind {
+		case KindDir:
+			r.Dirs++
+			lines = append(lines, line{path: op.Path, kind: 'd'})
+		case KindSymlink:
+			r.Links++
+			lines = append(lines, line{path: op.Path, kind: 'l', value: op.Target})
+		default:
+			m := w.made[i]
+			r.Files++
+			r.Bytes += m.Size
+			if m.linked {
+				r.Linked++
+			} else {
+				r.BytesNew += m.Size
+			}
+			lines = append(lines, line{path: op.Path, kind: 'f', exec: op.Exec, value: m.SHA256})
+		}
+	}
+	r.TreeDigest = digestLines(lines)
+	return r
+}
+
+// forAll calls do for each index, in workers goroutines; the first error ends
+// it.
+func forAll(ctx context.Context, indices []int, workers int, do func(int) error, report func(int)) error {
+	g, ctx := errgroup.WithContext(ctx)
+	var next atomic.Int64
+	for range min(workers, (len(indices)+batchSize-1)/batchSize) {
+		g.Go(func() error {
+			for {
+				from := int(next.Add(batchSize)) - batchSize
+				if from >= len(indices) {
+					return nil
+				}
+				if err := ctx.Err(); err != nil {
+					return context.Cause(ctx)
+				}
+				batch := indices[from:min(from+batchSize, len(indices))]
+				for _, i := range batch {
+					if err := do(i); err != nil {
+						return err
+					}
+				}
+				report(len(batch))
+			}
+		})
+	}
+	return g.Wait()
+}
+
+// counter serializes progress reports.
+func counter(total int, progress func(done, total int)) func(int) {
+	if progress == nil {
+		return func(int) {}
+	}
+	var mu sync.Mutex
+	done := 0
+	return func(n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		done += n
+		progress(done, total)
+	}
+}

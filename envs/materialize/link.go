@@ -1,0 +1,68 @@
+package materialize
+
+import (
+	"errors"
+	"io"
+
+	"github.com/hpcenv/hpcenv/cache"
+)
+
+// file puts a file of the pool at its place; where the same shared library is in
+// the prefix already, as a copy.
+func (w *writer) file(i int) error {
+	op := &w.plan.Ops[i]
+	e := entryOf(op)
+	e.NoLink = e.NoLink || w.repeat[i]
+	method, err := w.pool.LinkAt(w.dirfd(), op.Path, e)
+	if err != nil {
+		return w.blame(op, err)
+	}
+	w.made[i] = made{content: content{SHA256: op.SHA256, Size: op.Size}, linked: method == cache.Hardlink}
+	return nil
+}
+
+// findRepeats marks, of several operations that link one ELF content, all but
+// the first by path: the dynamic loader takes two links of one inode for one
+// library. Other content may repeat.
+func (w *writer) findRepeats(ops []Op) error {
+	type key struct {
+		sha256 string
+		exec   bool
+	}
+	first := make(map[key]int)
+	elf := make(map[key]bool)
+	for i := range ops {
+		op := &ops[i]
+		if op.Kind != KindFile || op.Copy || op.Size < 4 {
+			continue
+		}
+		k := key{op.SHA256, op.Exec}
+		if _, seen := first[k]; !seen {
+			first[k] = i
+			continue
+		}
+		is, known := elf[k]
+		if !known {
+			var err error
+			if is, err = w.isELF(op); err != nil {
+				return err
+			}
+			elf[k] = is
+		}
+		w.repeat[i] = is
+	}
+	return nil
+}
+
+func (w *writer) isELF(op *Op) (bool, error) {
+	f, err := w.store.OpenEntry(entryOf(op))
+	if err != nil {
+		return false, w.blame(op, err)
+	}
+	defer f.Close() // only read
+	var magic [4]byte
+	if _, err := io.ReadFull(f, magic[:]); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return false, w.blame(op, err)
+	}
+	return string(magic[:]) == "\x7fELF", nil
+}

@@ -1,0 +1,58 @@
+package materialize
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// frozenMessage is what conda, mamba and pixi show to who tries to change the
+// prefix (conda-meta/frozen, CEP 22).
+const frozenMessage = "This environment is made from a lock file and shared by all who use that lock. " +
+	"To change it, change the project (pixi add --no-install PACKAGE), then run: hpcenv prepare"
+
+// managedMessage is what pip shows (EXTERNALLY-MANAGED).
+var managedMessage = []string{
+	"This environment is made from a lock file and cannot be changed in place.",
+	"",
+	"To keep a package, add it to the project and prepare the new lock:",
+	"    pixi add --no-install PACKAGE      (--pypi for a package from PyPI)",
+	"    hpcenv prepare",
+	"",
+	"To try a package first, put a virtual environment on top:",
+	"    python -m venv --system-site-packages ~/try",
+	"    ~/try/bin/pip install PACKAGE",
+}
+
+// markers are the files that no package brings: records, the history that makes
+// conda take the directory for an environment, and two notices that it is not to
+// be changed. They win over any package's file.
+func (p *Plan) markers() []Op {
+	frozen, err := json.Marshal(map[string]string{"message": frozenMessage})
+	if err != nil {
+		panic("frozen marker: " + err.Error()) // a map of strings always marshals
+	}
+	ops := []Op{
+		{Path: "conda-meta/history", Kind: KindData, Owner: Own},
+		{Path: "conda-meta/frozen", Kind: KindData, Owner: Own, Data: append(frozen, '\n')},
+	}
+	if p.python != nil {
+		ops = append(ops, Op{
+			Path: p.python.stdlib() + "/EXTERNALLY-MANAGED", Kind: KindData, Owner: Own,
+			Data: []byte("[externally-managed]\nError=" + strings.Join(indentedLines(managedMessage), "\n") + "\n"),
+		})
+	}
+	for i, pkg := range p.Packages {
+		ops = append(ops, Op{Path: "conda-meta/" + label(pkg) + ".json", Kind: KindRecord, Owner: i})
+	}
+	return ops
+}
+
+// indentedLines makes lines the continuation of an INI value: each but the first
+// is indented, and an empty one holds a blank so that readers keep it.
+func indentedLines(lines []string) []string {
+	out := append([]string(nil), lines...)
+	for i := 1; i < len(out); i++ {
+		out[i] = " " + out[i]
+	}
+	return out
+}

@@ -1,0 +1,142 @@
+package materialize
+
+import (
+	"path"
+	"sort"
+)
+
+// ownName is what a conflict report calls what hpcenv itself writes.
+const ownName = "hpcenv"
+
+// owners holds who has what while conflicts are decided.
+type owners struct {
+	plan *Plan
+	// leaf holds files and links by path, dir directories; both with the package
+	// that claimed the path first, which is the one of highest priority.
+	leaf map[string]Op
+	dir  map[string]int
+	// lost: path of the winner → packages that lost there.
+	lost   map[string]map[string]bool
+	winner map[string]int
+}
+
+// resolve decides who owns each path. Packages claim in order of priority: what
+// hpcenv writes itself, then the last in topological order, and so on down. What
+// finds its place taken, or a file where it needs a directory, or a directory
+// where it wants to be a file, loses and is not linked. Identical content is no
+// conflict.
+func (p *Plan) resolve() {
+	o := &owners{
+		plan: p, leaf: make(map[string]Op), dir: make(map[string]int),
+		lost: make(map[string]map[string]bool), winner: make(map[string]int),
+	}
+	for _, op := range p.markers() {
+		o.claim(op)
+	}
+	for i := len(p.Packages) - 1; i >= 0; i-- {
+		for j := range p.placed[i] {
+			pl := &p.placed[i][j]
+			op := pl.Op
+			op.Owner = i
+			pl.won = o.claim(op)
+		}
+	}
+	p.Ops = make([]Op, 0, len(o.leaf)+len(o.dir))
+	for _, op := range o.leaf {
+		p.Ops = append(p.Ops, op)
+	}
+	for d := range o.dir {
+		p.Ops = append(p.Ops, Op{Path: d, Kind: KindDir, Owner: Own})
+	}
+	sort.Slice(p.Ops, func(i, j int) bool { return p.Ops[i].Path < p.Ops[j].Path })
+	p.Conflicts = o.report()
+}
+
+// claim takes a path for op, or reports false if op loses it.
+func (o *owners) claim(op Op) bool {
+	for d := path.Dir(op.Path); d != "."; d = path.Dir(d) {
+		if holder, taken := o.leaf[d]; taken {
+			return o.lose(d, holder.Owner, op)
+		}
+	}
+	if holder, taken := o.leaf[op.Path]; taken {
+		if sameContent(holder, op) {
+			return true
+		}
+		return o.lose(op.Path, holder.Owner, op)
+	}
+	if op.Kind != KindDir {
+		if holder, taken := o.dir[op.Path]; taken {
+			return o.lose(op.Path, holder, op)
+		}
+		o.leaf[op.Path] = op
+	} else {
+		o.claimDir(op.Path, op.Owner)
+	}
+	for d := path.Dir(op.Path); d != "."; d = path.Dir(d) {
+		if !o.claimDir(d, op.Owner) {
+			break // its parents are there too
+		}
+	}
+	return true
+}
+
+// claimDir notes a directory; false if it was there already.
+func (o *owners) claimDir(d string, owner int) bool {
+	if _, ok := o.dir[d]; ok {
+		return false
+	}
+	o.dir[d] = owner
+	return true
+}
+
+// lose notes that op's package lost to the holder of a path.
+func (o *owners) lose(at string, holder int, op Op) bool {
+	if o.lost[at] == nil {
+		o.lost[at] = make(map[string]bool)
+	}
+	o.winner[at] = holder
+	o.lost[at][o.name(op.Owner)] = true
+	return false
+}
+
+func (o *owners) name(owner int) string {
+	if owner == Own {
+		return ownName
+	}
+	return label(o.plan.Packages[owner])
+}
+
+// sameContent: either of the two gives the same path.
+func sameContent(a, b Op) bool {
+	if a.Kind != b.Kind || a.Exec != b.Exec {
+		return false
+	}
+	switch a.Kind {
+	case KindFile:
+		return a.SHA256 == b.SHA256
+	case KindPatch:
+		return a.SHA256 == b.SHA256 && a.Placeholder == b.Placeholder && a.Binary == b.Binary
+	case KindSymlink:
+		return a.Target == b.Target
+	case KindData:
+		return string(a.Data) == string(b.Data)
+	default:
+		return false
+	}
+}
+
+// report lists the conflicts, sorted by path, losers sorted.
+func (o *owners) report() []Conflict {
+	var out []Conflict
+	for at, losers := range o.lost {
+		c := Conflict{Path: at, Winner: o.name(o.winner[at])}
+		for l := range losers {
+			c.Losers = append(c.Losers, l)
+		}
+		sort.Strings(c.Losers)
+		out = append(out, c)
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Path < out[j].Path })
+	return out
+}

@@ -1,0 +1,80 @@
+package materialize
+
+import (
+	"fmt"
+	"sort"
+
+	"github.com/hpcenv/hpcenv/cache"
+	"github.com/hpcenv/hpcenv/envs/conda"
+)
+
+// placed is one path of a package at its place in the prefix, before conflicts
+// are decided.
+type placed struct {
+	Op
+	// recorded is what paths.json says of it, where that differs from the entry.
+	recorded *conda.PathRecord
+	noLink   bool
+	// entryPoint: the file is generated, not from the archive.
+	entryPoint bool
+	// won is set by resolve: the path (or the same content) is in the prefix.
+	won bool
+}
+
+// placePackage finds where each path of a package goes. The result is sorted by
+// path, each path once: of two that meet in one place the later counts, and
+// entry points come after files.
+func placePackage(prefix string, pkg Package, meta *conda.PackageMeta, py *python) ([]placed, error) {
+	noarchPython := meta.Noarch == "python"
+	if noarchPython && py == nil {
+		return nil, fmt.Errorf("it is a noarch python package, but the environment has no package python, so there is no place for it: %w", ErrUnlinkable)
+	}
+	at := make(map[string]placed, len(pkg.Manifest.Entries))
+	for _, e := range pkg.Manifest.Entries {
+		op, err := entryOp(e)
+		if err != nil {
+			return nil, err
+		}
+		if noarchPython {
+			op.Path = py.place(e.Path)
+		}
+		pl := placed{Op: op, noLink: e.NoLink}
+		if r, ok := meta.Recorded[e.Path]; ok {
+			pl.recorded = &r
+		}
+		at[op.Path] = pl
+	}
+	if noarchPython {
+		for _, ep := range meta.EntryPoints {
+			data := entryPointScript(prefix, py, ep)
+			p := "bin/" + ep.Command
+			at[p] = placed{Op: Op{Path: p, Kind: KindData, Exec: true, Data: data}, entryPoint: true}
+		}
+	}
+	out := make([]placed, 0, len(at))
+	for _, pl := range at {
+		out = append(out, pl)
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Path < out[j].Path })
+	return out, nil
+}
+
+// entryOp is how an entry is made, wherever it is placed.
+func entryOp(e cache.Entry) (Op, error) {
+	op := Op{Path: e.Path, Source: e.Path, Exec: e.Exec, SHA256: e.SHA256, Size: e.Size, Copy: e.NoLink}
+	switch e.Type {
+	case cache.EntryDir:
+		return Op{Path: e.Path, Source: e.Path, Kind: KindDir}, nil
+	case cache.EntryLink:
+		return Op{Path: e.Path, Source: e.Path, Kind: KindSymlink, Target: e.Target}, nil
+	case cache.EntryFile:
+		op.Kind = KindFile
+		if e.Placeholder != "" {
+			op.Kind, op.Copy = KindPatch, false
+			op.Placeholder, op.Binary, op.Offsets = e.Placeholder, e.Binary, e.Offsets
+		}
+		return op, nil
+	default:
+		return Op{}, fmt.Errorf("%s is of unknown type %q: %w", e.Path, e.Type, cache.ErrIntegrity)
+	}
+}

@@ -1,0 +1,160 @@
+package materialize
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/hpcenv/hpcenv/envs/conda"
+)
+
+// recordPaths is the paths_data of a record.
+type recordPaths struct {
+	Version int          `json:"paths_version"`
+	Paths   []recordPath `json:"paths"`
+}
+
+type recordPath struct {
+	Path           string `json:"_path"`
+	Type           string `json:"path_type"`
+	SHA256         string `json:"sha256,omitempty"`
+	SHA256InPrefix string `json:"sha256_in_prefix,omitempty"`
+	Size           *int64 `json:"size_in_bytes,omitempty"`
+	Placeholder    string `json:"prefix_placeholder,omitempty"`
+	Mode           string `json:"file_mode,omitempty"`
+	NoLink         bool   `json:"no_link,omitempty"`
+}
+
+// recordLink says how files came to their place. The type is always 1 (hard
+// link) and the source empty, whatever was done, so that a record's bytes do not
+// depend on file systems or on where packages were kept.
+type recordLink struct {
+	Source string `json:"source"`
+	Type   int    `json:"type"`
+}
+
+// content is the digest and size of a file.
+type content struct {
+	SHA256 string
+	Size   int64
+}
+
+// recordJSON makes conda-meta/<name>-<version>-<build>.json of package i (CEP
+// 32): the record that the lock has, and what the package put where. Keys are
+// sorted. inPrefix tells, by path, the content of files that were written
+// (patched and generated ones).
+func (p *Plan) recordJSON(i int, inPrefix map[string]content) ([]byte, error) {
+	pkg := p.Packages[i]
+	record := make(map[string]any)
+	locked := make(map[string]json.RawMessage)
+	if err := json.Unmarshal(pkg.Lock.Record(), &locked); err != nil {
+		return nil, fmt.Errorf("record of %s in the lock: %w", label(pkg), err)
+	}
+	for k, v := range locked {
+		record[k] = v
+	}
+	files, paths := []string{}, []recordPath{}
+	for j := range p.placed[i] {
+		pl := &p.placed[i][j]
+		if !pl.won {
+			continue
+		}
+		rp, err := p.recordPath(i, pl, inPrefix)
+		if err != nil {
+			return nil, err
+		}
+		if pl.Kind != KindDir {
+			files = append(files, pl.Path)
+		}
+		paths = append(paths, rp)
+	}
+	record["files"] = files
+	record["paths_data"] = recordPaths{Version: 1, Paths: paths}
+	record["link"] = recordLink{Type: 1}
+	record["requested_specs"] = []string{}
+	if u, ok := locationURL(pkg.Lock.Location); ok {
+		record["url"] = u
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(record); err != nil {
+		return nil, fmt.Errorf("record of %s: %w", label(pkg), err)
+	}
+	return buf.Bytes(), nil
+}
+
+// locationURL writes a path of the lock as a file URL, since readers of records
+// insist on a URL; a relative one stays relative (file:dir/x), so that it does
+// not depend on where the lock lies. ok is false for what is a URL already.
+func locationURL(location string) (string, bool) {
+	if i := strings.IndexByte(location, ':'); i > 1 && !strings.ContainsAny(location[:i], "/.") {
+		return "", false
+	}
+	escaped := (&url.URL{Path: location}).EscapedPath()
+	if strings.HasPrefix(location, "/") {
+		return "file://" + escaped, true
+	}
+	return "file:" + escaped, true
+}
+
+// recordPath describes one path that package i has in the prefix.
+func (p *Plan) recordPath(i int, pl *placed, inPrefix map[string]content) (recordPath, error) {
+	rp := recordPath{Path: pl.Path, NoLink: pl.noLink}
+	var have content
+	switch pl.Kind {
+	case KindDir:
+		rp.Type = conda.TypeDirectory
+	case KindSymlink:
+		// The digest in the prefix is of the link's text, as rattler has it.
+		sum := sha256.Sum256([]byte(pl.Target))
+		rp.Type, have = conda.TypeSoftlink, content{SHA256: hex.EncodeToString(sum[:]), Size: int64(len(pl.Target))}
+	case KindFile:
+		rp.Type, have = conda.TypeHardlink, content{SHA256: pl.SHA256, Size: pl.Size}
+	case KindPatch, KindData:
+		rp.Type = conda.TypeHardlink
+		if pl.entryPoint {
+			rp.Type = "unix_python_entry_point"
+		}
+		var ok bool
+		if have, ok = inPrefix[pl.Path]; !ok {
+			return rp, fmt.Errorf("record of %s: %s was not written", label(p.Packages[i]), pl.Path)
+		}
+	}
+	if pl.Kind == KindPatch {
+		rp.Placeholder, rp.Mode = pl.Placeholder, "text"
+		if pl.Binary {
+			rp.Mode = "binary"
+		}
+	}
+	p.recordDigests(i, pl, have, &rp)
+	return rp, nil
+}
+
+// recordDigests sets the digests and the size: sha256 is what the package says,
+// sha256_in_prefix what the prefix has, left out where equal.
+func (p *Plan) recordDigests(i int, pl *placed, have content, rp *recordPath) {
+	switch {
+	case pl.Kind == KindDir:
+		return
+	case pl.entryPoint:
+		rp.SHA256 = have.SHA256
+	case pl.recorded != nil:
+		rp.SHA256 = pl.recorded.SHA256
+	case p.metas[i].HasPaths && pl.Kind != KindSymlink:
+		rp.SHA256 = pl.SHA256
+	}
+	if have.SHA256 != rp.SHA256 {
+		rp.SHA256InPrefix = have.SHA256
+	}
+	size := have.Size
+	if pl.Kind == KindSymlink && pl.recorded != nil && pl.recorded.Size != nil {
+		size = *pl.recorded.Size
+	}
+	rp.Size = &size
+}

@@ -1,0 +1,140 @@
+package prepare
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/hpcenv/hpcenv/cache"
+	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/envs/materialize"
+)
+
+// indexVersion is the version of the index's own form.
+const indexVersion = 1
+
+const (
+	lockName  = "pixi.lock"
+	indexName = "index.json"
+)
+
+// makeIndex computes the ids of all environments of a lock. An environment has
+// an id as soon as it can be installed on one platform; what forbids the others
+// is noted by platform.
+func makeIndex(store *cache.Store, lock *lockfile.Lock) *lockfile.Index {
+	format := store.Format()
+	root := store.PrefixRoot()
+	index := &lockfile.Index{
+		Version: indexVersion, Digest: lock.Digest, Linker: materialize.LinkerVersion, PrefixRoot: root,
+		Environments: make(map[string]lockfile.IndexEnvironment, len(lock.Environments)),
+	}
+	for _, env := range lock.Environments {
+		entry := lockfile.IndexEnvironment{Platforms: env.Subdirs()}
+		covered := map[string]*lockfile.Platform{}
+		firstProblem := ""
+		for _, subdir := range format.Platforms {
+			p, err := env.Platform(subdir)
+			if err != nil {
+				continue // the lock lacks the platform
+			}
+			covered[subdir] = p
+			if err := p.Validate(); err != nil {
+				if entry.Problems == nil {
+					entry.Problems = map[string]string{}
+				}
+				entry.Problems[subdir] = err.Error()
+				if firstProblem == "" {
+					firstProblem = err.Error()
+				}
+			}
+		}
+		switch {
+		case len(covered) == 0:
+			entry.Error = fmt.Sprintf("the lock has it for none of the platforms that this store serves (%v)", format.Platforms)
+		case len(entry.Problems) == len(covered):
+			entry.Error = firstProblem
+		default:
+			entry.ID = materialize.ID(format, root, covered, options)
+		}
+		index.Environments[env.Name] = entry
+	}
+	return index
+}
+
+// options of linking; there is no choice yet.
+var options = materialize.Options{NoScripts: true}
+
+// saveLock keeps the lock's bytes, its index, and what its manifest says. The
+// index comes last: where it is, the lock is.
+func (r *run) saveLock(index *lockfile.Index) error {
+	dir := r.deps.Store.LockDir(r.digest)
+	if err := r.save(filepath.Join(dir, lockName), r.req.Lock, true); err != nil {
+		return err
+	}
+	if err := r.saveActivations(); err != nil {
+		return err
+	}
+	data, err := json.Marshal(index) // maps in key order: the same lock, the same bytes
+	if err != nil {
+		return fmt.Errorf("lock index: %w", err)
+	}
+	return r.save(filepath.Join(dir, indexName), append(data, '\n'), false)
+}
+
+// saveActivations keeps activations that are not there, named by their digest.
+func (r *run) saveActivations() error {
+	if r.req.DryRun {
+		return nil
+	}
+	dir := filepath.Join(r.deps.Store.LockDir(r.digest), "activation")
+	for _, name := range slices.Sorted(maps.Keys(r.req.Activations)) {
+		data := r.req.Activations[name]
+		sum := sha256.Sum256(data)
+		if err := r.save(filepath.Join(dir, hex.EncodeToString(sum[:])+".json"), data, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// save publishes a file of the store unless it is there with this size
+// (byDigest: its place names its content) or this content.
+func (r *run) save(path string, data []byte, byDigest bool) error {
+	if st, err := os.Stat(path); err == nil && st.Size() == int64(len(data)) {
+		if byDigest {
+			return nil
+		}
+		if have, err := os.ReadFile(path); err == nil && string(have) == string(data) {
+			return nil
+		}
+	}
+	if err := r.deps.Store.MkdirAll(filepath.Dir(path)); err != nil {
+		return err
+	}
+	return r.deps.Store.SaveFile(path, 0o444, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// maxActivation bounds one activation in bytes.
+const maxActivation = 4 << 20
+
+// checkActivations refuses what could not be read again.
+func checkActivations(req *Request) error {
+	for name, data := range req.Activations {
+		if len(data) > maxActivation {
+			return fmt.Errorf("%w: activation of %s has %d bytes, at most %d are kept", ErrRequest, name, len(data), maxActivation)
+		}
+		if !json.Valid(data) {
+			return fmt.Errorf("%w: activation of %s is not JSON", ErrRequest, name)
+		}
+	}
+	return nil
+}

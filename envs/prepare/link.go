@@ -1,0 +1,91 @@
+package prepare
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/hpcenv/hpcenv/cache"
+	"github.com/hpcenv/hpcenv/envs/activation"
+	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/envs/materialize"
+)
+
+// build makes the targets and fills in res.
+func (r *run) build(ctx context.Context, targets []target, res *Result) error {
+	need := &shelf{locked: map[string]*lockfile.CondaPackage{}, manifests: map[string]*cache.Manifest{}}
+	all := map[string]bool{}
+	for _, t := range targets {
+		meta, err := materialize.Published(r.deps.Store, t.id, t.subdir)
+		if err != nil && !errors.Is(err, cache.ErrNotFound) {
+			return err
+		}
+		res.Environments = append(res.Environments, Environment{Name: t.env, Platform: t.subdir, ID: t.id, Meta: meta, New: meta == nil})
+		r.progress.send(Event{Type: EventPlan, Environment: t.env, Platform: t.subdir, New: meta == nil})
+		for _, p := range t.platform.Conda {
+			all[p.SHA256] = true
+			if meta == nil { // a published environment needs its packages no more
+				need.locked[p.SHA256] = p
+			}
+		}
+	}
+	missing, err := r.missing(need)
+	if err != nil {
+		return err
+	}
+	var bytes int64
+	for _, p := range missing {
+		bytes += p.Size
+	}
+	res.PackagesNew, res.PackagesKept = len(missing), len(all)-len(missing)
+	res.BytesFetched = bytes
+	r.progress.start(res.PackagesKept, len(all), bytes)
+	if r.req.DryRun {
+		return nil
+	}
+	if err := r.needLocal(missing); err != nil {
+		return err
+	}
+	if res.BytesFetched, err = r.obtain(ctx, need, missing); err != nil {
+		return err
+	}
+	for i, t := range targets {
+		if err := r.link(ctx, t, need.manifests, &res.Environments[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// link makes and publishes one target, unless it is there.
+func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Manifest, out *Environment) error {
+	if out.Meta != nil {
+		return nil
+	}
+	provenance, err := json.Marshal(struct {
+		Program string `json:"program"`
+	}{r.deps.Program})
+	if err != nil {
+		return fmt.Errorf("provenance: %w", err)
+	}
+	packages := make([]materialize.Package, 0, len(t.platform.Conda))
+	for _, p := range t.platform.Conda {
+		packages = append(packages, materialize.Package{Lock: p, Manifest: manifests[p.SHA256]})
+	}
+	r.progress.send(Event{Type: EventLink, Environment: t.env, Platform: t.subdir})
+	meta, made, err := materialize.Materialize(ctx, r.deps.Store, materialize.Request{
+		ID: t.id, Platform: t.subdir, Environment: t.env, LockDigest: r.digest,
+		Packages: packages, Options: options, Static: activation.FromTree, Provenance: provenance,
+		OnWait: func() {
+			r.progress.send(Event{Type: EventWait, Environment: t.env, Platform: t.subdir,
+				Text: fmt.Sprintf("%s for %s is being made by another request; waiting", t.env, t.subdir)})
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("environment %s for %s: %w", t.env, t.subdir, err)
+	}
+	out.Meta, out.New = meta, made
+	r.progress.send(Event{Type: EventPublished, Environment: t.env, Platform: t.subdir, New: made})
+	return nil
+}

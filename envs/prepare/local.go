@@ -1,0 +1,60 @@
+package prepare
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hpcenv/hpcenv/cache"
+	"github.com/hpcenv/hpcenv/envs/lockfile"
+)
+
+// localURL makes a file URL of a local location, which may be relative to the
+// lock's directory. The lock itself is left as it is: its records hold what it
+// says, and an id must not depend on where a project lies.
+func localURL(location, dir string) (string, error) {
+	if strings.Contains(location, "://") || strings.HasPrefix(location, "file:") {
+		return location, nil
+	}
+	path := filepath.FromSlash(location)
+	if !filepath.IsAbs(path) {
+		if !filepath.IsAbs(dir) {
+			return "", fmt.Errorf("%w: it lies at %q, relative to the lock, and where the lock lies is not known", ErrRequest, location)
+		}
+		path = filepath.Join(dir, path)
+	}
+	return (&url.URL{Scheme: "file", Path: path}).String(), nil
+}
+
+// needLocal returns a *NeedLocalError for local packages that this process may
+// not open itself and that were not handed over yet.
+func (r *run) needLocal(missing []*lockfile.CondaPackage) error {
+	if r.deps.OpenLocal {
+		return nil
+	}
+	var need []*lockfile.CondaPackage
+	for _, p := range missing {
+		if !p.Local {
+			continue
+		}
+		src, err := Source(p)
+		if err != nil {
+			return err
+		}
+		_, err = os.Stat(r.deps.Store.ArchivePath(src))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			need = append(need, p)
+		case err != nil:
+			return fmt.Errorf("%w: %w", cache.ErrStore, err)
+		}
+	}
+	if len(need) == 0 {
+		return nil
+	}
+	return &NeedLocalError{Packages: need}
+}

@@ -1,0 +1,75 @@
+package prepare
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hpcenv/hpcenv/cache"
+	"github.com/hpcenv/hpcenv/envs/conda"
+	"github.com/hpcenv/hpcenv/envs/lockfile"
+)
+
+// shelf holds the packages of one run by sha256.
+type shelf struct {
+	locked    map[string]*lockfile.CondaPackage
+	manifests map[string]*cache.Manifest
+}
+
+// missing returns the packages that are not in the store, the largest first:
+// what takes longest must not start last.
+func (r *run) missing(s *shelf) ([]*lockfile.CondaPackage, error) {
+	var missing []*lockfile.CondaPackage
+	for sha, p := range s.locked {
+		m, err := r.deps.Store.Manifest(sha)
+		switch {
+		case errors.Is(err, cache.ErrNotFound):
+			missing = append(missing, p)
+		case err != nil:
+			return nil, fmt.Errorf("package %s: %w", p.Dist(), err)
+		default:
+			s.manifests[sha] = m
+		}
+	}
+	slices.SortFunc(missing, func(a, b *lockfile.CondaPackage) int {
+		return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(a.SHA256, b.SHA256))
+	})
+	return missing, nil
+}
+
+// obtain brings the missing packages into the store: each archive is fetched
+// once however many requests want it, and one sync publishes them all.
+func (r *run) obtain(ctx context.Context, s *shelf, missing []*lockfile.CondaPackage) (fetched int64, err error) {
+	sources := make([]cache.Source, 0, len(missing))
+	for _, p := range missing {
+		src, err := Source(p)
+		if err != nil {
+			return 0, err
+		}
+		if p.Local && r.deps.OpenLocal {
+			if src.URL, err = localURL(p.URL, r.req.Dir); err != nil {
+				return 0, fmt.Errorf("package %s: %w", p.Dist(), err)
+			}
+		}
+		sources = append(sources, src)
+	}
+	parallel := r.deps.Parallel
+	if parallel <= 0 {
+		parallel = 8
+	}
+	manifests, err := r.deps.Store.EnsureAll(ctx, r.deps.Fetcher, sources, conda.Interpret, cache.EnsureOptions{
+		Workers:  parallel,
+		Progress: func(i int, done, total int64) { r.progress.fetching(sources[i].Name, done, total) },
+		Done:     func(i int, _ bool) { r.progress.fetched(sources[i].Name, sources[i].Size) },
+	})
+	if err != nil {
+		return 0, err
+	}
+	for i, m := range manifests {
+		s.manifests[sources[i].SHA256] = m
+		fetched += m.Size
+	}
+	return fetched, nil
+}

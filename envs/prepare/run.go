@@ -1,0 +1,96 @@
+package prepare
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/hpcenv/hpcenv/envs/lockfile"
+)
+
+// Run makes what req names. report (may be nil) is told what happens, by one
+// goroutine at a time. A request that was served before does no work.
+//
+// Errors are of the classes ErrNoPlatform and ErrRequest, those of lockfile,
+// materialize and cache, or a *NeedLocalError.
+func Run(ctx context.Context, deps *Deps, req *Request, report func(Event)) (*Result, error) {
+	start := time.Now()
+	sum := sha256.Sum256(req.Lock)
+	r := &run{
+		deps:     deps,
+		req:      req,
+		digest:   hex.EncodeToString(sum[:]),
+		progress: newProgress(report),
+	}
+	res, err := r.do(ctx)
+	if err != nil {
+		return nil, err
+	}
+	res.LockDigest = r.digest
+	res.Notes = append(r.notes, res.Notes...)
+	res.Seconds = time.Since(start).Seconds()
+	return res, nil
+}
+
+// run is one Run.
+type run struct {
+	deps     *Deps
+	req      *Request
+	digest   string
+	progress *progress
+	notes    []string
+}
+
+func (r *run) do(ctx context.Context) (*Result, error) {
+	if err := checkActivations(r.req); err != nil {
+		return nil, err
+	}
+	platforms, notes, err := wantedPlatforms(ctx, r.deps, r.req)
+	if err != nil {
+		return nil, err
+	}
+	r.notes = notes
+	if res, err := r.again(platforms); res != nil || err != nil {
+		return res, err
+	}
+	lock, err := lockfile.Parse(r.req.Lock)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	names := wantedNames(r.req, environmentNames(lock))
+	targets, skipped, err := choose(lock, names, platforms)
+	if err != nil {
+		return nil, err
+	}
+	index := makeIndex(r.deps.Store, lock)
+	for i := range targets {
+		e := index.Environments[targets[i].env]
+		if e.ID == "" {
+			return nil, fmt.Errorf("%w: environment %s: %s", lockfile.ErrLock, targets[i].env, e.Error)
+		}
+		targets[i].id = e.ID
+	}
+	if !r.req.DryRun {
+		if err := r.saveLock(index); err != nil {
+			return nil, err
+		}
+	}
+	res := &Result{Skipped: skipped}
+	if err := r.build(ctx, targets, res); err != nil {
+		return nil, err
+	}
+	return res, nil
+}
+
+func environmentNames(lock *lockfile.Lock) []string {
+	names := make([]string, 0, len(lock.Environments))
+	for _, e := range lock.Environments {
+		names = append(names, e.Name)
+	}
+	return names
+}

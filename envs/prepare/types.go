@@ -1,0 +1,129 @@
+package prepare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hpcenv/hpcenv/cache"
+	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/envs/materialize"
+)
+
+// Error classes; those of lockfile, materialize and cache come through as well.
+var (
+	// ErrNoPlatform: the lock has none of the wanted platforms.
+	ErrNoPlatform = errors.New("no wanted platform is in the lock")
+	// ErrRequest: the request itself makes no sense.
+	ErrRequest = errors.New("request cannot be served")
+)
+
+// NeedLocalError names packages that lie in files which this process must not
+// open itself: their archives must be put at Store.ArchivePath first.
+type NeedLocalError struct {
+	Packages []*lockfile.CondaPackage
+}
+
+func (e *NeedLocalError) Error() string {
+	names := make([]string, 0, len(e.Packages))
+	for _, p := range e.Packages {
+		names = append(names, p.Dist()+" ("+p.Location+")")
+	}
+	return "packages in local files must be handed over: " + strings.Join(names, ", ")
+}
+
+// Deps is what the engine works with. One Deps serves many Runs at once.
+type Deps struct {
+	Store   *cache.Store
+	Fetcher *cache.Fetcher
+	// ClusterPlatforms tells the conda subdirs of the cluster's nodes, and
+	// notes for the user. It is asked only if the request names no platform.
+	ClusterPlatforms func(ctx context.Context) (platforms, notes []string, err error)
+	// OpenLocal: packages in local files are opened by this process, with the
+	// user's own rights. Without it they end in a NeedLocalError.
+	OpenLocal bool
+	// Parallel downloads of one Run; 0 = 8.
+	Parallel int
+	// Program names this program in provenance.
+	Program string
+}
+
+// Request asks for environments of a lock.
+type Request struct {
+	Lock []byte
+	// Dir is the directory of the lock file, absolute; what is relative in the
+	// lock is relative to it. Only used with OpenLocal.
+	Dir string
+	// Environments by name; empty = default. All = every one.
+	Environments []string
+	All          bool
+	// Platforms by conda subdir; empty = those of the cluster.
+	Platforms []string
+	// Activations is what is kept with the lock: environment name → canonical
+	// JSON of activation.Manifest.
+	Activations map[string][]byte
+	// DryRun: nothing is written.
+	DryRun bool
+}
+
+// Types of events.
+const (
+	EventPlan      = "plan"
+	EventFetch     = "fetch"
+	EventFetched   = "fetched"
+	EventLink      = "link"
+	EventPublished = "published"
+	EventNote      = "note"
+	EventWait      = "wait"
+)
+
+// Event is a step of a Run. See daemon/api for the meaning of each field.
+type Event struct {
+	Type                        string
+	Package                     string
+	Done, Total                 int64
+	PackagesDone, PackagesTotal int
+	BytesDone, BytesTotal       int64
+	Environment, Platform       string
+	New                         bool
+	Text                        string
+}
+
+// Environment is one environment of one platform that a Run ended with.
+type Environment struct {
+	Name, Platform, ID string
+	// Meta of the published environment; nil in a dry run that would make it.
+	Meta *materialize.Meta
+	// New: made by this Run.
+	New bool
+}
+
+// Result is what a Run ended with.
+type Result struct {
+	LockDigest   string
+	Environments []Environment
+	// Skipped: one line per environment and platform that was wanted but is not
+	// in the lock.
+	Skipped []string
+	// PackagesKept were in the store, PackagesNew were not; each package counts
+	// once. BytesFetched is the size of the new ones' archives.
+	PackagesKept, PackagesNew int
+	BytesFetched              int64
+	Seconds                   float64
+	Notes                     []string
+}
+
+// Source is how the cache knows a locked package.
+func Source(p *lockfile.CondaPackage) (cache.Source, error) {
+	s := cache.Source{Name: p.Dist(), URL: p.URL, SHA256: p.SHA256, MD5: p.MD5, Size: p.Size}
+	switch {
+	case strings.HasSuffix(p.FileName, ".conda"):
+		s.Format = cache.FormatConda
+	case strings.HasSuffix(p.FileName, ".tar.bz2"):
+		s.Format = cache.FormatTarBz2
+	default:
+		return s, fmt.Errorf("%w: package %s: archive %q is neither .conda nor .tar.bz2", lockfile.ErrLock, p.Dist(), p.FileName)
+	}
+	return s, nil
+}

@@ -1,0 +1,238 @@
+package helper
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"github.com/hpcenv/hpcenv/daemon/api"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/hpcenv/hpcenv/envs/activation"
+	"github.com/hpcenv/hpcenv/envs/materialize"
+	"github.com/hpcenv/hpcenv/hooks/pin"
+)
+
+// activateFlags name what the shim knows of the step.
+type activateFlags struct {
+	store, prefixRoot, runDir string
+	job, step, nodeID, pin    string
+	batch                     bool
+}
+
+// activate finds the pin of this step, checks that its environment is on this
+// node and prints what to change in the tasks' environment. It runs as the user
+// in the first task of a node, inside the step's cgroup, with the job's
+// environment as its own.
+func activate(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	var f activateFlags
+	fl := newFlags("activate")
+	fl.StringVar(&f.store, "store", "", "")
+	fl.StringVar(&f.prefixRoot, "prefix-root", "", "")
+	fl.StringVar(&f.runDir, "run-dir", DefaultRunDir, "")
+	fl.StringVar(&f.job, "job", "", "")
+	fl.StringVar(&f.step, "step", "", "")
+	fl.StringVar(&f.nodeID, "nodeid", "0", "")
+	fl.StringVar(&f.pin, "pin", "", "")
+	fl.BoolVar(&f.batch, "batch", false, "")
+	if err := parse(fl, args); err != nil {
+		return err
+	}
+	p, err := stepPin(f)
+	if err != nil {
+		return refuse(api.ExitFailed, "%w; next: submit the job again", err)
+	}
+	if p == nil {
+		return nil
+	}
+	place, err := locate(p, f.store, f.prefixRoot)
+	if err != nil {
+		return err
+	}
+	result, err := activation.Activate(ctx, activation.Input{
+		Env:       os.Environ(),
+		ID:        p.ID,
+		Platform:  hostPlatform(),
+		Prefix:    place.prefix,
+		EnvName:   p.Environment,
+		Static:    place.meta.Activation,
+		Manifest:  place.manifest,
+		ActDigest: p.Activation,
+		First:     f.batch,
+		Scripts:   activation.Options{Stderr: stderr},
+	})
+	if err != nil {
+		return refuse(api.ExitFailed, "environment %s (%s) cannot be activated: %w", p.Environment, short(p.Lock), err)
+	}
+	if f.nodeID == "0" || f.nodeID == "" {
+		for _, note := range result.Notes {
+			fmt.Fprintln(stderr, "hpcenv: "+note)
+		}
+	}
+	out := newRecords(stdout)
+	if !p.Step {
+		// The step's own children (an inner srun) inherit what this step runs.
+		wire, err := p.Encode()
+		if err != nil {
+			return err
+		}
+		if wire != f.pin {
+			out.put("set", pin.Variable+"="+wire)
+		}
+	}
+	out.patch(result.Patch)
+	if err := out.flush(); err != nil {
+		return fmt.Errorf("handing the environment to the plugin: %w", err)
+	}
+	return nil
+}
+
+// stepPin decides whose pin holds: the step's own choice, else what the job on
+// this node was promised (a component of a heterogeneous job inherits the first
+// component's variables), else what the environment carries.
+func stepPin(f activateFlags) (*pin.Pin, error) {
+	var carried *pin.Pin
+	if f.pin != "" {
+		p, err := pin.Decode(f.pin)
+		if err != nil {
+			return nil, err
+		}
+		if p.Step {
+			return p, nil
+		}
+		carried = p
+	}
+	ofJob, err := jobPin(f.runDir, f.job)
+	if err != nil {
+		return nil, err
+	}
+	if ofJob != nil {
+		return ofJob, nil
+	}
+	return carried, nil
+}
+
+// place is where an environment is on this node.
+type place struct {
+	prefix   string
+	meta     *materialize.Meta
+	manifest *activation.Manifest
+}
+
+// locate checks that the pinned environment is present at its prefix on this
+// host and reads what activating it needs.
+func locate(p *pin.Pin, store, prefixRoot string) (*place, error) {
+	platform := hostPlatform()
+	what := fmt.Sprintf("environment %s of %s (%s)", p.Environment, orUnknown(p.LockPath), short(p.Lock))
+	if !p.HasPlatform(platform) {
+		return nil, refuse(api.ExitNoFit, "this node is %s, and %s is locked for %s only; next: add %s to the platforms of the manifest and run `pixi lock`, or keep the job off such nodes (--constraint, --exclude)",
+			platform, what, strings.Join(p.Platforms, ", "), platform)
+	}
+	prefix := filepath.Join(prefixRoot, p.ID)
+	if p.Store != "" {
+		store, prefix = p.Store, filepath.Join(p.Store, "trees", platform, p.ID)
+	}
+	var pl place
+	metaPath := filepath.Join(store, "meta", p.ID, platform+".json")
+	b, err := readShared(metaPath)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if _, statErr := os.Stat(filepath.Join(store, "FORMAT")); statErr != nil {
+			return nil, refuse(api.ExitUnreachable, "the store %s cannot be read on this node: %w; next: exclude the node (--exclude) and tell the administrator", store, statErr)
+		}
+		return nil, refuse(api.ExitLate, "%s is not made for %s yet; next: `hpcenv prepare -e %s --platform %s`, then submit again", what, platform, p.Environment, platform)
+	case err != nil:
+		return nil, refuse(api.ExitUnreachable, "the store cannot be read on this node: %w; next: exclude the node (--exclude) and tell the administrator", err)
+	}
+	if err := json.Unmarshal(b, &pl.meta); err != nil {
+		return nil, refuse(api.ExitUnreachable, "%s is damaged: %w; next: tell the administrator", metaPath, err)
+	}
+	if _, err := statShared(filepath.Join(prefix, "conda-meta", "history")); err != nil {
+		return nil, refuse(api.ExitUnreachable, "%s is in the store, but not at %s on this node: %w; next: the administrator checks mount= in plugstack.conf and the mount at %s", what, prefix, err, prefixRoot)
+	}
+	pl.prefix = prefix
+	pl.manifest, err = manifestPart(p, store)
+	if err != nil {
+		return nil, err
+	}
+	return &pl, nil
+}
+
+// manifestPart returns what the project's manifest adds to the activation, as
+// it was at submit.
+func manifestPart(p *pin.Pin, store string) (*activation.Manifest, error) {
+	if p.Activation == "" {
+		return nil, nil
+	}
+	b := []byte(p.Inline)
+	if len(b) == 0 {
+		var err error
+		if b, err = readShared(filepath.Join(store, "locks", p.Lock, "activation", p.Activation+".json")); err != nil {
+			return nil, refuse(api.ExitUnreachable, "the pinned activation: %w; next: submit the job again", err)
+		}
+	}
+	if sum := sha256.Sum256(b); hex.EncodeToString(sum[:]) != p.Activation {
+		return nil, refuse(api.ExitFailed, "the pinned activation has digest %s, not %s as submitted; next: submit the job again", short(hex.EncodeToString(sum[:])), short(p.Activation))
+	}
+	var m activation.Manifest
+	if err := json.Unmarshal(b, &m); err != nil {
+		return nil, refuse(api.ExitFailed, "the pinned activation: %w", err)
+	}
+	return &m, nil
+}
+
+// A client that looked for a name just before it was published may be told for
+// a while that it is not there (NFS caches that too). Listing the directory
+// again makes it ask the server.
+const (
+	sharedTries = 4
+	sharedPause = 150 * time.Millisecond
+)
+
+func retryShared(path string, try func() error) error {
+	var err error
+	for i := range sharedTries {
+		if err = try(); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errStale) {
+			return err
+		}
+		if i == sharedTries-1 {
+			break
+		}
+		if _, listErr := os.ReadDir(filepath.Dir(path)); errors.Is(listErr, fs.ErrNotExist) && i > 0 {
+			return err
+		}
+		time.Sleep(sharedPause)
+	}
+	return err
+}
+
+func readShared(path string) (b []byte, err error) {
+	err = retryShared(path, func() error { b, err = os.ReadFile(path); return err })
+	return b, err
+}
+
+func statShared(path string) (info fs.FileInfo, err error) {
+	err = retryShared(path, func() error { info, err = os.Stat(path); return err })
+	return info, err
+}
+
+func short(digest string) string {
+	if len(digest) > 8 {
+		return digest[:8]
+	}
+	return digest
+}
+
+func orUnknown(path string) string {
+	if path == "" {
+		return "the lock"
+	}
+	return path
+}

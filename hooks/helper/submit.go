@@ -1,0 +1,277 @@
+package helper
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/envs/activation"
+	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/hooks/pin"
+)
+
+// defaultWait bounds how long a submission waits for its environments.
+const defaultWait = 30 * time.Minute
+
+// submission is one run of the submit verb.
+type submission struct {
+	context          string // sbatch, salloc or srun
+	store, socket    string
+	prefixRoot       string
+	lock, name, wait string
+	inherited        string
+	step             bool
+
+	// timeout is wait, parsed.
+	timeout time.Duration
+	deps    Deps
+	stderr  io.Writer
+	tty     bool
+}
+
+// submitMain pins a lock for a job, before Slurm gets to see the job.
+func submitMain(ctx context.Context, args []string, deps Deps) int {
+	s := submission{deps: deps, stderr: os.Stderr, tty: term.IsTerminal(int(os.Stderr.Fd()))}
+	fl := newFlags("submit")
+	fl.StringVar(&s.context, "context", "sbatch", "")
+	fl.StringVar(&s.store, "store", "", "")
+	fl.StringVar(&s.socket, "socket", "", "")
+	fl.StringVar(&s.prefixRoot, "prefix-root", "", "")
+	fl.StringVar(&s.lock, "lock", "", "")
+	fl.StringVar(&s.name, "name", "", "")
+	fl.StringVar(&s.wait, "wait", "", "")
+	fl.StringVar(&s.inherited, "pin", "", "")
+	fl.BoolVar(&s.step, "step", false, "")
+	fl.String("check", "", "") // the comparison with the inventory comes with selection
+	fl.Int("owner", -1, "")
+	fl.Int("component", 0, "")
+	err := parse(fl, args)
+	if err == nil {
+		ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		defer stop()
+		err = s.run(ctx, os.Stdout)
+	}
+	return report(os.Stderr, s.context+": error: hpcenv", err)
+}
+
+func (s *submission) run(ctx context.Context, stdout io.Writer) error {
+	var err error
+	if s.timeout, err = parseWait(s.wait); err != nil {
+		return err
+	}
+	wanted, err := s.wanted()
+	if err != nil {
+		return err
+	}
+	store, err := s.openStore(wanted)
+	if err != nil {
+		return err
+	}
+	ready, err := s.ensure(ctx, store, wanted)
+	if err != nil {
+		return err
+	}
+	p, err := s.pin(store, wanted, ready)
+	if err != nil {
+		return err
+	}
+	wire, err := p.Encode()
+	if err != nil {
+		return refuse(api.ExitFailed, "%w; next: shorten the path of the lock or the manifest's [activation]", err)
+	}
+	out := newRecords(stdout)
+	out.put("pin", wire)
+	if s.context == "salloc" {
+		s.activateShell(ctx, p, store, out)
+	}
+	if err := out.flush(); err != nil {
+		return fmt.Errorf("handing the pin to the plugin: %w", err)
+	}
+	if s.tty && !s.step {
+		fmt.Fprintf(s.stderr, "%s: hpcenv: %s (%s) ready on %s\n", s.context, wanted.name, short(wanted.digest), strings.Join(ready.platforms, " and "))
+	}
+	return nil
+}
+
+// parseWait reads --env-wait: a Go duration, or minutes as Slurm has them.
+func parseWait(s string) (time.Duration, error) {
+	if s == "" {
+		return defaultWait, nil
+	}
+	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
+		return d, nil
+	}
+	if d, err := time.ParseDuration(s + "m"); err == nil && d >= 0 {
+		return d, nil
+	}
+	return 0, refuse(api.ExitUsage, "--env-wait=%s is not a time; next: minutes (--env-wait=10) or a duration (90s, 10m, 2h)", s)
+}
+
+// readiness is what the store says of the wanted environment.
+type readiness struct {
+	id string
+	// platforms that are published and that the cluster has; lockPlatforms all
+	// that the lock has.
+	platforms, lockPlatforms []string
+	missing                  []string
+	// stored: the store holds the lock, and the wanted activation unless the pin
+	// can carry it.
+	stored bool
+}
+
+// ensure returns once the wanted environment is published for every platform of
+// the cluster that the lock has. When it is already, nobody is asked.
+func (s *submission) ensure(ctx context.Context, st *submitStore, w *wanted) (*readiness, error) {
+	r, err := st.lookup(w)
+	if err != nil {
+		return nil, err
+	}
+	if r.stored && len(r.missing) == 0 {
+		return r, nil
+	}
+	if w.data == nil {
+		b, err := st.lockBytes(w.digest)
+		if err != nil {
+			return nil, err
+		}
+		w.data = b
+	}
+	err = s.prepare(ctx, st, w)
+	if err != nil {
+		if s.mayGoOn(r, w, err) {
+			return r, nil
+		}
+		return nil, err
+	}
+	if st.platforms, err = st.inventoryPlatforms(); err != nil {
+		return nil, err
+	}
+	r, err = st.lookup(w)
+	if err != nil {
+		return nil, err
+	}
+	if !r.stored || len(r.missing) > 0 {
+		return nil, refuse(api.ExitFailed, "%s of %s was made, but the store %s does not show it here for %s; next: check that this host and the daemon see the same storage",
+			w.name, w.shown, st.root, strings.Join(r.missing, ", "))
+	}
+	return r, nil
+}
+
+// mayGoOn tells whether a submission whose preparation was impossible can do
+// with what is there: an inner srun on a node that cannot reach the daemon and
+// that has its own platform. A node of another platform refuses the step itself.
+func (s *submission) mayGoOn(r *readiness, w *wanted, err error) bool {
+	if exitCode(err) != api.ExitUnreachable || r.id == "" {
+		return false
+	}
+	return s.step && r.stored && slices.Contains(r.platforms, hostPlatform())
+}
+
+// prepare asks the daemon, or this process for a user's own store, to make the
+// environment, and waits for at most --env-wait.
+func (s *submission) prepare(ctx context.Context, st *submitStore, w *wanted) error {
+	svc, err := s.service(ctx, st)
+	if err != nil {
+		return err
+	}
+	req := &api.PrepareRequest{Lock: w.data, LockPath: w.shown, Environments: []string{w.name}}
+	if w.activation != nil {
+		req.Activations = map[string][]byte{w.name: w.activation}
+	}
+	if s.timeout == 0 {
+		return refuse(api.ExitLate, "%s of %s is not prepared, and --env-wait=0 says not to wait; next: hpcenv prepare -e %s", w.name, w.shown, w.name)
+	}
+	waiting, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	show := newProgress(s.stderr, s.context, s.tty)
+	_, err = svc.Prepare(waiting, req, show.event)
+	show.done()
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(waiting.Err(), context.DeadlineExceeded):
+		return refuse(api.ExitLate, "%s of %s was not ready within %s; the daemon goes on making it; nothing was submitted; next: submit again later, or wait longer with --env-wait", w.name, w.shown, s.timeout)
+	case ctx.Err() != nil:
+		return refuse(api.ExitLate, "interrupted while %s of %s was being made; the daemon goes on; nothing was submitted", w.name, w.shown)
+	}
+	return fmt.Errorf("%w; nothing was submitted", err)
+}
+
+func (s *submission) service(ctx context.Context, st *submitStore) (api.Service, error) {
+	if st.own {
+		if s.deps.Local == nil {
+			return nil, refuse(api.ExitFailed, "this helper was built without the means to make environments; next: hpcenv prepare")
+		}
+		return s.deps.Local(ctx, st.root)
+	}
+	return api.Dial(s.socket)
+}
+
+func (s *submission) pin(st *submitStore, w *wanted, r *readiness) (*pin.Pin, error) {
+	var token [16]byte
+	if _, err := rand.Read(token[:]); err != nil {
+		return nil, fmt.Errorf("random token: %w", err)
+	}
+	p := &pin.Pin{
+		Lock: w.digest, LockPath: w.shown, Environment: w.name, Named: s.name != "",
+		ID: r.id, Platforms: r.lockPlatforms,
+		Activation: w.actDigest,
+		Step:       s.step, Token: hex.EncodeToString(token[:]),
+	}
+	if st.own {
+		p.Store = st.root
+	}
+	if w.actDigest != "" && !st.hasActivation(w) {
+		if p.Inline = w.inline(); p.Inline == nil {
+			return nil, refuse(api.ExitUnreachable, "the manifest's [activation] is too big to travel with the job (%d bytes) and is not in the store yet; next: hpcenv prepare", len(w.activation))
+		}
+	}
+	return p, nil
+}
+
+// activateShell gives salloc's own shell the environment, if this host has it.
+func (s *submission) activateShell(ctx context.Context, p *pin.Pin, st *submitStore, out *records) {
+	pl, err := locate(p, st.root, s.prefixRoot)
+	if err == nil {
+		var result activation.Result
+		result, err = activation.Activate(ctx, activation.Input{
+			Env: os.Environ(), ID: p.ID, Platform: hostPlatform(), Prefix: pl.prefix, EnvName: p.Environment,
+			Static: pl.meta.Activation, Manifest: pl.manifest, ActDigest: p.Activation, Scripts: activation.Options{Stderr: s.stderr},
+		})
+		if err == nil {
+			for _, note := range result.Notes {
+				fmt.Fprintf(s.stderr, "salloc: hpcenv: %s\n", note)
+			}
+			out.patch(result.Patch)
+			return
+		}
+	}
+	// The allocation is still worth having: its steps have the environment.
+	fmt.Fprintf(s.stderr, "salloc: hpcenv: this shell itself does not get the environment, the job's steps do: %v\n", err)
+}
+
+// lockDir of a store, see lockfile.Index.
+func lockDir(root, digest string) string { return filepath.Join(root, "locks", digest) }
+
+// environmentNames for messages.
+func environmentNames(ix *lockfile.Index) string {
+	names := make([]string, 0, len(ix.Environments))
+	for n := range ix.Environments {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,140 @@
+package helper
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"github.com/hpcenv/hpcenv/daemon/api"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/hpcenv/hpcenv/envs/project"
+	"github.com/hpcenv/hpcenv/hooks/pin"
+)
+
+const (
+	// maxLockBytes is the stated limit of design 9, with room.
+	maxLockBytes = 64 << 20
+	// maxInline bounds what of the manifest travels in the pin itself.
+	maxInline = 2048
+)
+
+// wanted is what the user asked for.
+type wanted struct {
+	// shown is the lock's path for messages; data its bytes, nil when the lock
+	// is that of an inherited pin.
+	shown  string
+	data   []byte
+	digest string
+	name   string
+	// activation is the canonical JSON of the manifest's part, nil if none.
+	activation []byte
+	actDigest  string
+}
+
+// inline returns the activation if it is small enough to travel, else nil.
+func (w *wanted) inline() json.RawMessage {
+	if w.activation == nil || len(w.activation) > maxInline {
+		return nil
+	}
+	return json.RawMessage(w.activation)
+}
+
+// wanted reads the lock that the options name, or takes that of the pin which
+// this process inherited.
+func (s *submission) wanted() (*wanted, error) {
+	name := s.name
+	if name == "" {
+		name = "default"
+	}
+	if s.lock == "" {
+		return s.wantedOfPin()
+	}
+	path := s.lock
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, "pixi.lock")
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, refuse(api.ExitFailed, "--env-lock=%s: %w", s.lock, err)
+	}
+	data, err := readLock(abs)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(data)
+	w := &wanted{shown: abs, data: data, digest: hex.EncodeToString(sum[:]), name: name}
+	proj, err := project.Load(filepath.Dir(abs))
+	if err != nil {
+		return nil, refuse(api.ExitUsage, "%w", err)
+	}
+	if proj == nil {
+		return w, nil
+	}
+	m, err := proj.Activation(name)
+	var unknown *project.UnknownEnvironmentError
+	switch {
+	case errors.As(err, &unknown):
+		// Whether there is such an environment is for the lock to say.
+	case err != nil:
+		return nil, refuse(api.ExitUsage, "%w", err)
+	case m != nil:
+		w.activation, w.actDigest = project.Canonical(m)
+	}
+	return w, nil
+}
+
+// wantedOfPin: --env-name without --env-lock inside a job means another
+// environment of the job's own lock.
+func (s *submission) wantedOfPin() (*wanted, error) {
+	if s.inherited == "" {
+		return nil, refuse(api.ExitUsage, "--env-name=%s names an environment, but no lock is given; next: add --env-lock=. (the directory of your pixi.lock)", s.name)
+	}
+	p, err := pin.Decode(s.inherited)
+	if err != nil {
+		return nil, refuse(api.ExitUsage, "%w; next: name the lock with --env-lock", err)
+	}
+	w := &wanted{shown: p.LockPath, digest: p.Lock, name: p.Environment}
+	if s.name != "" {
+		w.name = s.name
+	}
+	if w.name == p.Environment {
+		w.actDigest, w.activation = p.Activation, p.Inline
+	}
+	if s.store == "" || p.Store != "" {
+		s.store = p.Store
+	}
+	return w, nil
+}
+
+// readLock reads a lock file whole; the error says what was looked for.
+func readLock(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, refuse(api.ExitUsage, "no lock file at %s; next: run `pixi lock` there, or name the lock (--env-lock=PATH)", path)
+	case errors.Is(err, fs.ErrPermission):
+		return nil, refuse(api.ExitUsage, "the lock file cannot be read: %w; next: check its permissions", err)
+	case err != nil:
+		return nil, refuse(api.ExitUsage, "the lock file: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxLockBytes+1))
+	if err != nil {
+		return nil, refuse(api.ExitUsage, "the lock file: %w", err)
+	}
+	if len(data) > maxLockBytes {
+		return nil, refuse(api.ExitUsage, "%s is longer than %d MiB; is it a lock file?", path, maxLockBytes>>20)
+	}
+	if len(data) == 0 {
+		return nil, refuse(api.ExitUsage, "%s is empty; next: run `pixi lock`", path)
+	}
+	return data, nil
+}
+
+// fmtID shortens an id for messages.
+func fmtID(id string) string { return fmt.Sprintf("%.8s", id) }

@@ -1,0 +1,161 @@
+// Package pin is what a submission carries with its job, so that every node
+// runs the lock as it was submitted: the lock's digest, the environment, its id
+// and its activation. It travels in the job's own environment and survives
+// --export=NONE and requeue.
+package pin
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	// Variable is the name under which Slurm shows the pin to steps.
+	Variable = "SLURM_SPANK_HPCENV_PIN"
+	// PrologVariable is its name in prolog and epilog.
+	PrologVariable = "SPANK_HPCENV_PIN"
+	// MaxBytes bounds a pin on the wire: it is copied into every step.
+	MaxBytes = 4096
+	// wireVersion leads the wire form; the shim reads it and what follows it up
+	// to the second colon, never the JSON.
+	wireVersion = "1"
+)
+
+// ErrPin is the class of all errors about a pin's form.
+var ErrPin = errors.New("pin cannot be used")
+
+// Delivery tells how an environment reaches a node.
+type Delivery string
+
+const (
+	// Tree: the cluster's store; its trees are bound at the prefix root.
+	Tree Delivery = "tree"
+	// Own: a user's own store; the tree is the prefix, root mounts nothing.
+	Own Delivery = "own"
+)
+
+// Pin is one submission's choice. Unknown JSON fields are ignored, so a newer
+// submit host and an older node understand one another within a wire version.
+type Pin struct {
+	// Lock is the sha256 of the lock's bytes; LockPath is where it lay, for
+	// messages only.
+	Lock     string `json:"lock"`
+	LockPath string `json:"path,omitempty"`
+	// Environment is the name that was chosen, Named whether the user named it.
+	Environment string `json:"env"`
+	Named       bool   `json:"named,omitempty"`
+	// ID of the environment; it covers all platforms.
+	ID string `json:"id"`
+	// Platforms (conda subdirs) that the lock has for the environment.
+	Platforms []string `json:"platforms"`
+	// Activation is the digest of the manifest's part of the activation; ""
+	// when there is none. Inline is its canonical JSON when the store does not
+	// hold it.
+	Activation string          `json:"act,omitempty"`
+	Inline     json.RawMessage `json:"inline,omitempty"`
+	// Store is set for a user's own store only. Nodes know the cluster's.
+	Store string `json:"store,omitempty"`
+	// Step: an srun inside a job chose for its own step; it wins over the job's.
+	Step bool `json:"step,omitempty"`
+	// Token is random; it binds a submission to its lease.
+	Token string `json:"token,omitempty"`
+}
+
+// Delivery of the pin.
+func (p *Pin) Delivery() Delivery {
+	if p.Store != "" {
+		return Own
+	}
+	return Tree
+}
+
+// Encode returns the wire form "1:DELIVERY:JSON", or an error of class ErrPin
+// if it would exceed MaxBytes.
+func (p *Pin) Encode() (string, error) {
+	// Not json.Marshal: it would escape <, > and & in Inline, whose digest is
+	// over the bytes as they are.
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(p); err != nil {
+		return "", fmt.Errorf("%w: %v", ErrPin, err)
+	}
+	wire := wireVersion + ":" + string(p.Delivery()) + ":" + strings.TrimSuffix(b.String(), "\n")
+	if len(wire) > MaxBytes {
+		return "", fmt.Errorf("%w: it has %d bytes, at most %d travel with a job", ErrPin, len(wire), MaxBytes)
+	}
+	return wire, nil
+}
+
+// Decode reads and checks a wire form. The value comes from a job's
+// environment, so nothing in it is trusted: digests and ids must be hex, names
+// and paths clean.
+func Decode(wire string) (*Pin, error) {
+	if len(wire) > MaxBytes {
+		return nil, fmt.Errorf("%w: longer than %d bytes", ErrPin, MaxBytes)
+	}
+	parts := strings.SplitN(wire, ":", 3)
+	if len(parts) != 3 {
+		return nil, fmt.Errorf("%w: not of the form VERSION:DELIVERY:JSON", ErrPin)
+	}
+	if parts[0] != wireVersion {
+		return nil, fmt.Errorf("%w: it has version %q, this hpcenv reads %s; the submit host has another hpcenv than this node", ErrPin, parts[0], wireVersion)
+	}
+	var p Pin
+	if err := json.Unmarshal([]byte(parts[2]), &p); err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrPin, err)
+	}
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	if string(p.Delivery()) != parts[1] {
+		return nil, fmt.Errorf("%w: it says delivery %q and means %q", ErrPin, parts[1], p.Delivery())
+	}
+	return &p, nil
+}
+
+func (p *Pin) check() error {
+	switch {
+	case !isHex(p.Lock, 64):
+		return fmt.Errorf("%w: lock digest %q is not 64 hex digits", ErrPin, p.Lock)
+	case !isHex(p.ID, 32):
+		return fmt.Errorf("%w: environment id %q is not 32 hex digits", ErrPin, p.ID)
+	case p.Activation != "" && !isHex(p.Activation, 64):
+		return fmt.Errorf("%w: activation digest %q is not 64 hex digits", ErrPin, p.Activation)
+	case p.Environment == "" || strings.ContainsAny(p.Environment, "/\x00\n"):
+		return fmt.Errorf("%w: environment name %q", ErrPin, p.Environment)
+	case p.Store != "" && (!filepath.IsAbs(p.Store) || filepath.Clean(p.Store) != p.Store):
+		return fmt.Errorf("%w: store %q is not a clean absolute path", ErrPin, p.Store)
+	}
+	for _, name := range p.Platforms {
+		if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00\n") {
+			return fmt.Errorf("%w: platform %q", ErrPin, name)
+		}
+	}
+	return nil
+}
+
+// HasPlatform tells whether the lock has the environment for a conda subdir.
+func (p *Pin) HasPlatform(subdir string) bool {
+	for _, s := range p.Platforms {
+		if s == subdir {
+			return true
+		}
+	}
+	return false
+}
+
+func isHex(s string, n int) bool {
+	if len(s) != n {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,59 @@
+package wrapper
+
+import (
+	"context"
+	"io"
+	"runtime"
+
+	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/envs/activation"
+)
+
+// Options say which environment is meant and where from.
+type Options struct {
+	// Service opens the service that prepares. It is called only if the store
+	// does not answer by itself, so a stopped daemon does not matter for what is
+	// prepared.
+	Service func(ctx context.Context) (api.Service, error)
+	// Store as this host sees it; "" = ask the service.
+	Store string
+	// Request names the lock: its bytes, its path, and by environment the
+	// canonical JSON of its manifest's activation. What else it holds is
+	// replaced.
+	Request api.PrepareRequest
+	// Environment by name; "" = default.
+	Environment string
+	// Platform (conda subdir); "" = this host's.
+	Platform string
+	// Env of the caller.
+	Env []string
+	// Stdout and Stderr: messages go to Stderr only.
+	Stdout, Stderr io.Writer
+	// Report of a preparation's progress; may be nil.
+	Report func(api.Event)
+	// Scripts bounds activation scripts. Its Stderr defaults to Stderr.
+	Scripts activation.Options
+}
+
+// withDefaults fills in what may be left out.
+func (o Options) withDefaults() (Options, error) {
+	if o.Environment == "" {
+		o.Environment = "default"
+	}
+	if o.Platform == "" {
+		p, ok := platforms[runtime.GOARCH]
+		if !ok {
+			return o, api.Errorf(api.ExitNoFit, "this host's architecture (%s) has no conda platform that hpcenv knows\nnext: run it on an x86-64 or aarch64 host", runtime.GOARCH)
+		}
+		o.Platform = p
+	}
+	if o.Stderr == nil {
+		o.Stderr = io.Discard
+	}
+	if o.Scripts.Stderr == nil {
+		o.Scripts.Stderr = o.Stderr
+	}
+	return o, nil
+}
+
+var platforms = map[string]string{"amd64": "linux-64", "arm64": "linux-aarch64", "ppc64le": "linux-ppc64le", "riscv64": "linux-riscv64"}

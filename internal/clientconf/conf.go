@@ -1,0 +1,113 @@
+// Package clientconf finds the cluster's daemon and store for programs that
+// run as a user: flags, then environment, then /etc/hpcenv/hpcenv.conf; nothing
+// configured means a store of the user's own.
+//
+// Enters: flag values, the environment, one small file of `key = value` lines.
+// Leaves: a Conf. It is a leaf and costs one open, so hooks use it too.
+package clientconf
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Path is the file that an administrator writes.
+const Path = "/etc/hpcenv/hpcenv.conf"
+
+// ErrConf is the class of errors about the configuration itself.
+var ErrConf = errors.New("hpcenv.conf cannot be used")
+
+// Conf says where the daemon and the store are.
+type Conf struct {
+	// Socket of hpcenvd; "" = no daemon: work in-process on Store.
+	Socket string
+	// Store as this host sees it.
+	Store string
+	// PrefixRoot of the cluster; "" where the file does not say.
+	PrefixRoot string
+	// Own: Store is the user's own default, nothing was configured.
+	Own bool
+}
+
+// Resolve returns the configuration that holds for flags socket and store (""
+// = not given), the environment, and the file at path ("" = Path). The first of
+// the three that names a socket or a store decides both: a user who names a
+// store of their own must not end up at the cluster's daemon.
+func Resolve(socket, store, path string, getenv func(string) string) (Conf, error) {
+	if socket != "" || store != "" {
+		return Conf{Socket: socket, Store: store}, absolute(store)
+	}
+	socket, store = getenv("HPCENV_SOCKET"), getenv("HPCENV_STORE")
+	if socket != "" || store != "" {
+		return Conf{Socket: socket, Store: store}, absolute(store)
+	}
+	if path == "" {
+		path = Path
+	}
+	c, err := Read(path)
+	switch {
+	case err == nil && (c.Socket != "" || c.Store != ""):
+		return c, nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return Conf{}, err
+	}
+	data := getenv("XDG_DATA_HOME")
+	if !filepath.IsAbs(data) { // the XDG rule: a relative value is ignored
+		home := getenv("HOME")
+		if !filepath.IsAbs(home) {
+			return Conf{}, fmt.Errorf("%w: neither a daemon nor a store is configured, and HOME is not set\nnext: set HPCENV_STORE to a directory of your own", ErrConf)
+		}
+		data = filepath.Join(home, ".local", "share")
+	}
+	return Conf{Store: filepath.Join(data, "hpcenv"), Own: true}, nil
+}
+
+func absolute(store string) error {
+	if store != "" && !filepath.IsAbs(store) {
+		return fmt.Errorf("%w: store %q is not an absolute path; it is written into environments", ErrConf, store)
+	}
+	return nil
+}
+
+// Read reads a configuration file. Empty lines and lines that start with # are
+// passed over; an unknown or repeated key is an error with its line.
+func Read(path string) (Conf, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Conf{}, fmt.Errorf("%w: %w", ErrConf, err)
+	}
+	return parse(path, string(data))
+}
+
+func parse(path, text string) (Conf, error) {
+	var c Conf
+	keys := map[string]*string{"socket": &c.Socket, "store": &c.Store, "prefix_root": &c.PrefixRoot}
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		key, value, ok := strings.Cut(line, "=")
+		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+		if !ok || value == "" {
+			return Conf{}, fmt.Errorf("%w: %s:%d: want `key = value`, have %q", ErrConf, path, n, line)
+		}
+		at, known := keys[key]
+		switch {
+		case !known:
+			return Conf{}, fmt.Errorf("%w: %s:%d: unknown key %q; known are socket, store, prefix_root", ErrConf, path, n, key)
+		case *at != "":
+			return Conf{}, fmt.Errorf("%w: %s:%d: %s a second time", ErrConf, path, n, key)
+		case !filepath.IsAbs(value):
+			return Conf{}, fmt.Errorf("%w: %s:%d: %s must be an absolute path, have %q", ErrConf, path, n, key, value)
+		}
+		*at = value
+	}
+	return c, nil
+}

@@ -1,0 +1,186 @@
+//go:build cluster
+
+package clustertest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// cluster is the running development cluster with the demo's channel behind an
+// HTTP server.
+type cluster struct {
+	root    string // of the repository
+	program string // contrib/devcluster/devcluster
+	// state is the cluster's one directory, bin the test's programs in it.
+	state, bin, store, nodeStore, prefixRoot, helper string
+	projects                                         string // the demo's lock files
+	server                                           *exec.Cmd
+	aarch64                                          bool
+	suite                                            string // "" or the Debian release the cluster runs from
+	env                                              []string
+}
+
+// startCluster makes everything a story needs. On an error the cluster, if not
+// nil, must be stopped.
+func startCluster() (*cluster, error) {
+	root, err := repositoryRoot()
+	if err != nil {
+		return nil, err
+	}
+	state := os.Getenv("HPCENV_TEST_STATE")
+	if state == "" {
+		state = "/var/lib/hpcenv-clustertest"
+	}
+	c := &cluster{
+		root: root, program: filepath.Join(root, "contrib/devcluster/devcluster"), state: state,
+		bin: filepath.Join(state, "work", "bin"), store: filepath.Join(state, "store"),
+		nodeStore: "/srv/hpcenv/store", prefixRoot: "/opt/hpcenv/e",
+		helper:   filepath.Join(state, "sw/bin/hpcenv"),
+		projects: filepath.Join(state, "work", "projects"),
+		suite:    os.Getenv("HPCENV_TEST_ROOT"),
+		aarch64:  os.Getenv("HPCENV_TEST_AARCH64") != "no",
+	}
+	if err := c.devcluster("stop", "--purge").Run(); err != nil {
+		return nil, fmt.Errorf("stopping an earlier cluster: %w", err)
+	}
+	base, err := c.serve()
+	if err != nil {
+		return c, err
+	}
+	conf := filepath.Join(os.TempDir(), "hpcenv-clustertest.yaml")
+	if err := os.WriteFile(conf, []byte("fetch:\n  allow: [\"127.0.0.1\"]\n"), 0o644); err != nil {
+		return c, err
+	}
+	args := []string{"start", "--nodes", "3", "--daemon-conf", conf}
+	if c.aarch64 {
+		args = append(args, "--aarch64")
+	}
+	if c.suite != "" {
+		args = append(args, "--root", c.suite)
+	}
+	if err := c.devcluster(args...).Run(); err != nil {
+		return c, fmt.Errorf("starting the cluster: %w", err)
+	}
+	if err := installPrograms(c.bin, slices.Collect(maps.Keys(programs))); err != nil {
+		return c, err
+	}
+	if _, err := c.channelTool("project", c.projects, base).Output(); err != nil {
+		return c, fmt.Errorf("the demo's locks: %w", err)
+	}
+	return c, nil
+}
+
+func (c *cluster) stop() error {
+	var err error
+	if c.server != nil {
+		err = errors.Join(c.server.Process.Kill(), ignoreExit(c.server.Wait()))
+	}
+	return errors.Join(err, c.devcluster("stop", "--purge").Run())
+}
+
+// serve starts the channel's HTTP server and returns its base URL.
+func (c *cluster) serve() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	addr := l.Addr().String()
+	if err := l.Close(); err != nil {
+		return "", err
+	}
+	c.server = c.channelTool("serve", "--addr", addr)
+	c.server.Stdout = os.Stderr
+	if err := c.server.Start(); err != nil {
+		return "", err
+	}
+	return "http://" + addr, poll(10*time.Minute, "the channel's server", func() (bool, error) {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			return false, nil
+		}
+		return true, conn.Close()
+	})
+}
+
+// channelTool runs contrib/demo/channel.sh, which makes the channel first if it
+// is not made yet.
+func (c *cluster) channelTool(args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(c.root, "contrib/demo/channel.sh"), args...)
+	cmd.Dir = c.root
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+func (c *cluster) devcluster(args ...string) *exec.Cmd {
+	cmd := exec.Command(c.program, args...)
+	cmd.Env = append(os.Environ(), "HPCENV_DEVCLUSTER="+c.state)
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	return cmd
+}
+
+// command runs a program as root on the cluster's submit host.
+func (c *cluster) command(args ...string) *exec.Cmd {
+	cmd := c.devcluster(append([]string{"exec", "--"}, args...)...)
+	cmd.Stdout, cmd.Stderr = nil, nil
+	return cmd
+}
+
+// onNode runs a program as root on a node.
+func (c *cluster) onNode(node string, args ...string) *exec.Cmd {
+	cmd := c.devcluster(append([]string{"exec", "--node", node, "--"}, args...)...)
+	cmd.Stdout, cmd.Stderr = nil, nil
+	return cmd
+}
+
+func repositoryRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for ; dir != "/"; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+	}
+	return "", errors.New("no go.mod above the test")
+}
+
+func chownTree(dir, account string) error {
+	u, err := user.Lookup(account)
+	if err != nil {
+		return err
+	}
+	uid, err := strconv.Atoi(u.Uid)
+	if err != nil {
+		return err
+	}
+	gid, err := strconv.Atoi(u.Gid)
+	if err != nil {
+		return err
+	}
+	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, uid, gid)
+	})
+}
+
+func ignoreExit(err error) error {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return nil
+	}
+	return err
+}

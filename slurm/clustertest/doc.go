@@ -1,0 +1,8 @@
+// Package clustertest runs the user stories on a real Slurm cluster: the
+// development cluster of contrib/devcluster with the real shim, helper, daemon
+// and the demo channel's packages. Each story is one testdata/script/*.txtar.
+//
+// The tests have the build tag "cluster" and need root; `make test` runs them.
+// A story ends by asserting that no node is drained and nothing is left
+// running.
+package clustertest

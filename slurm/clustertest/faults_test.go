@@ -1,0 +1,230 @@
+//go:build cluster
+
+package clustertest
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/hpcenv/hpcenv/internal/condatest"
+)
+
+// faulty KIND DIR: a project in DIR with one package that was never seen
+// before, on a server that delivers it as KIND says: 404, wrong (other bytes),
+// truncated, slow (three seconds), or good.
+func (c *cluster) cmdFaulty(t testing.TB) func(ts *testscript.TestScript, neg bool, args []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) != 2 {
+			ts.Fatalf("usage: faulty KIND DIR")
+		}
+		var nonce [8]byte
+		_, err := rand.Read(nonce[:])
+		ts.Check(err)
+		p := condatest.Package{Name: "six", Version: "1.0", Build: "0", Noarch: "generic",
+			Files: []condatest.File{{Path: "share/six", Content: hex.EncodeToString(nonce[:])}}}
+		data := p.Conda(t)
+		sum := sha256.Sum256(data)
+		srv := httptest.NewServer(deliver(args[0], data))
+		ts.Defer(srv.Close)
+		dir := ts.MkAbs(args[1])
+		ts.Check(os.MkdirAll(dir, 0o755))
+		lock := lockOf(srv.URL+"/noarch/six-1.0-0.conda", hex.EncodeToString(sum[:]))
+		ts.Check(os.WriteFile(filepath.Join(dir, "pixi.lock"), []byte(lock), 0o644))
+		ts.Check(chownTree(dir, user1))
+	}
+}
+
+func lockOf(url, sum string) string {
+	return fmt.Sprintf(`version: 6
+environments:
+  default:
+    channels:
+    - url: %[1]s
+    packages:
+      linux-64:
+      - conda: %[2]s
+      linux-aarch64:
+      - conda: %[2]s
+packages:
+- conda: %[2]s
+  sha256: %[3]s
+  noarch: generic
+`, url[:strings.LastIndex(url, "/noarch")], url, sum)
+}
+
+func deliver(kind string, data []byte) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch kind {
+		case "404":
+			http.NotFound(w, r)
+			return
+		case "wrong":
+			data = append([]byte(nil), data...)
+			data[len(data)/2] ^= 1
+		case "truncated":
+			data = data[:len(data)/2]
+		case "slow":
+			time.Sleep(3 * time.Second)
+		}
+		w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+		if _, err := w.Write(data); err != nil {
+			return // the client went away
+		}
+	})
+}
+
+// helper NODE missing|crash|count|real: what stands where the helper of a node
+// (or of the submit host, "login") is expected. count writes each verb to
+// $WORK/verbs.
+func (c *cluster) cmdHelper(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: helper NODE missing|crash|count|real")
+	}
+	path := filepath.Join(c.state, "nodes", args[0], "sw/bin/hpcenv")
+	if args[0] == "login" {
+		path = c.helper
+	}
+	real := path + ".real"
+	if _, err := os.Stat(real); os.IsNotExist(err) {
+		ts.Check(os.Rename(path, real))
+		ts.Defer(func() { ts.Check(os.Rename(real, path)) })
+	}
+	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+		ts.Fatalf("%v", err)
+	}
+	log := ts.MkAbs("verbs")
+	script := ""
+	switch args[1] {
+	case "missing":
+		return
+	case "crash":
+		script = "#!/bin/sh\nkill -SEGV $$\n"
+	case "count":
+		f, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND, 0o666)
+		ts.Check(err)
+		ts.Check(f.Chmod(0o666))
+		ts.Check(f.Close())
+		// The nodes know the real one by the path they see it at.
+		script = fmt.Sprintf("#!/bin/sh\necho \"$2\" >> %s\nexec %s.real \"$@\"\n", log, c.helper)
+	case "real":
+		ts.Check(os.Link(real, path))
+		return
+	default:
+		ts.Fatalf("helper: unknown state %q", args[1])
+	}
+	ts.Check(os.WriteFile(path, []byte(script), 0o755))
+}
+
+// verbs: how often each verb of a counted helper ran, as "VERB N" lines in
+// file verbs.count.
+func cmdVerbs(ts *testscript.TestScript, neg bool, args []string) {
+	counts := map[string]int{}
+	for _, verb := range strings.Fields(ts.ReadFile("verbs")) {
+		counts[verb]++
+	}
+	var b strings.Builder
+	for _, verb := range []string{"submit", "attach", "open", "activate"} {
+		fmt.Fprintf(&b, "%s %d\n", verb, counts[verb])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs("verbs.count"), []byte(b.String()), 0o644))
+	ts.Check(os.Truncate(ts.MkAbs("verbs"), 0))
+}
+
+// serve NODE PROGRAM: a file system of this test (root-squash, hang) stands
+// where the node sees the store, until the story ends.
+func (c *cluster) cmdServe(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: serve NODE root-squash|hang")
+	}
+	node, real := args[0], "/srv/real-store"
+	sh := "mkdir -p " + real + " && mount --bind " + c.nodeStore + " " + real
+	if out, err := c.onNode(node, "sh", "-c", sh).CombinedOutput(); err != nil {
+		ts.Fatalf("%s: %v", out, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cmd := c.onNode(node, filepath.Join(c.bin, args[1]), real, c.nodeStore)
+	cmd.Stderr = os.Stderr
+	ts.Check(cmd.Start())
+	ts.Defer(func() {
+		cancel()
+		out, err := c.onNode(node, "sh", "-c", "umount -l "+c.nodeStore+"; umount "+real).CombinedOutput()
+		if err != nil {
+			ts.Fatalf("%s: %v", out, err)
+		}
+		if err := cmd.Process.Kill(); err == nil {
+			ts.Check(ignoreExit(cmd.Wait()))
+		}
+	})
+	ts.Check(poll(10*time.Second, args[1]+" on "+node, func() (bool, error) {
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		out, err := c.onNode(node, "grep", "-c", " "+c.nodeStore+" fuse", "/proc/self/mounts").Output()
+		return err == nil && strings.TrimSpace(string(out)) != "0", nil
+	}))
+}
+
+// cover DIR OPTIONS: a tmpfs over a directory of the store as the daemon sees
+// it (a full or read-only store), until the story ends.
+func (c *cluster) cmdCover(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: cover DIR MOUNT-OPTIONS")
+	}
+	dir := filepath.Join(c.store, args[0])
+	ts.Check(c.devcluster("daemon", "stop").Run())
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", args[1], "cover", dir).CombinedOutput(); err != nil {
+		ts.Fatalf("%s: %v", out, err)
+	}
+	ts.Defer(func() {
+		ts.Check(c.devcluster("daemon", "stop").Run())
+		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
+			ts.Fatalf("%s: %v", out, err)
+		}
+		ts.Check(c.devcluster("daemon", "start").Run())
+	})
+	ts.Check(c.devcluster("daemon", "start").Run())
+}
+
+// trace NODE FILE COMMAND…: runs a command of the first user while strace
+// follows what slurmd of the node starts.
+func (c *cluster) cmdTrace(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: trace NODE FILE COMMAND…")
+	}
+	out, err := c.pid(args[0])
+	ts.Check(err)
+	file := ts.MkAbs(args[1])
+	cmd := exec.Command("strace", "-f", "-qq", "-e", "trace=file,process", "-o", file, "-p", out)
+	ts.Check(cmd.Start())
+	time.Sleep(500 * time.Millisecond) // strace attaches to all threads
+	err = ts.Exec("u1", args[2:]...)
+	killErr := cmd.Process.Signal(os.Interrupt)
+	waitErr := ignoreExit(cmd.Wait())
+	ts.Check(err)
+	ts.Check(killErr)
+	ts.Check(waitErr)
+	if !strings.Contains(ts.ReadFile(args[1]), "slurmstepd") {
+		ts.Fatalf("the trace does not show slurmstepd: strace did not work")
+	}
+}
+
+func (c *cluster) pid(part string) (string, error) {
+	cmd := c.devcluster("pid", part)
+	cmd.Stdout = nil
+	out, err := cmd.Output()
+	return strings.TrimSpace(string(out)), err
+}

@@ -1,0 +1,168 @@
+//go:build cluster
+
+package clustertest
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+const (
+	user1 = "hpcenv-user1"
+	user2 = "hpcenv-user2"
+)
+
+var keep = flag.Bool("keep", false, "leave the cluster running")
+
+// programs run as an account of the cluster: u1 NAME ARGUMENTS….
+var programs = map[string]func(){
+	"await":          program(awaitJob),
+	"running":        program(awaitRunning),
+	"release":        program(releaseJob),
+	"timed":          program(timed),
+	"writes-outside": program(writesOutside),
+	"osx-only":       program(osxOnly),
+	"root-squash":    program(rootSquash),
+	"hang":           program(hang),
+}
+
+func TestMain(m *testing.M) {
+	commands := map[string]func(){
+		"u1": func() { runAs(user1) },
+		"u2": func() { runAs(user2) },
+	}
+	for name, f := range programs {
+		commands[name] = f
+	}
+	testscript.Main(runner{m}, commands)
+}
+
+// runner starts the cluster before the tests and stops it afterwards.
+type runner struct{ m *testing.M }
+
+func (r runner) Run() int {
+	flag.Parse()
+	// One story at a time: each asserts that it leaves nothing behind.
+	if err := flag.Set("test.parallel", "1"); err != nil {
+		fmt.Fprintln(os.Stderr, "clustertest:", err)
+		return 1
+	}
+	c, err := startCluster()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "clustertest:", err)
+		if c != nil {
+			c.stop()
+		}
+		return 1
+	}
+	shared = c
+	code := r.m.Run()
+	if !*keep {
+		if err := c.stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "clustertest:", err)
+			code = 1
+		}
+	}
+	return code
+}
+
+// shared is the cluster of this test process: starting one per story would
+// take longer than the stories.
+var shared *cluster
+
+// TestStories runs what users do.
+func TestStories(t *testing.T) { runScripts(t, "script") }
+
+// TestErrors runs what goes wrong.
+func TestErrors(t *testing.T) { runScripts(t, "errors") }
+
+func runScripts(t *testing.T, dir string) {
+	work := filepath.Join(shared.state, "work", dir)
+	if err := os.MkdirAll(work, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", dir),
+		WorkdirRoot:         work,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup:               shared.setup,
+		Condition:           shared.condition,
+		Cmds:                shared.commands(t),
+		Deadline:            time.Now().Add(25 * time.Minute),
+	})
+}
+
+// setup prepares a story's directory: it belongs to the first user.
+func (c *cluster) setup(env *testscript.Env) error {
+	home := filepath.Join(env.WorkDir, "home")
+	if err := os.MkdirAll(home, 0o755); err != nil {
+		return err
+	}
+	// The story's own directory and what leads to it.
+	for dir := env.WorkDir; len(dir) > len(c.state); dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	env.Setenv("HPCENV_DEVCLUSTER", c.state)
+	env.Setenv("HOME", home)
+	env.Setenv("DEVCLUSTER", c.program)
+	env.Setenv("USERPATH", c.bin+":"+c.state+"/sw/bin:/usr/local/bin:/usr/bin:/bin")
+	env.Setenv("STORE", c.store)
+	env.Setenv("NODE_STORE", c.nodeStore)
+	env.Setenv("HELPER", c.helper)
+	if err := chownTree(env.WorkDir, user1); err != nil {
+		return err
+	}
+	env.Defer(func() {
+		if err := c.healthy(); err != nil {
+			env.T().Fatal("after the story: ", err)
+		}
+	})
+	return nil
+}
+
+func (c *cluster) condition(cond string) (bool, error) {
+	if cond == "aarch64" {
+		return c.aarch64, nil
+	}
+	return false, fmt.Errorf("unknown condition %q", cond)
+}
+
+// healthy asserts what must hold after every story: no node drained or down, no
+// job left, no process of the users left.
+func (c *cluster) healthy() error {
+	err := poll(30*time.Second, "jobs to leave the queue", func() (bool, error) {
+		out, err := c.command("squeue", "-h", "-o", "%i %T").Output()
+		return len(out) == 0, err
+	})
+	if err != nil {
+		return err
+	}
+	out, err := c.command("sinfo", "-h", "-N", "-o", "%N %T %E").Output()
+	if err != nil {
+		return fmt.Errorf("sinfo: %w", err)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+		f := strings.Fields(line)
+		if len(f) < 2 || (f[1] != "idle" && f[1] != "completing") {
+			return fmt.Errorf("node not idle: %s", line)
+		}
+	}
+	return poll(10*time.Second, "the users' processes to end", func() (bool, error) {
+		out, err := exec.Command("pgrep", "-l", "-u", user1+","+user2).Output()
+		if len(out) == 0 {
+			return true, nil // pgrep exits 1 when it finds none
+		}
+		return false, err
+	})
+}

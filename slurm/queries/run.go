@@ -1,0 +1,88 @@
+package queries
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// Error classes.
+var (
+	// ErrNoSlurm: this host has no Slurm commands.
+	ErrNoSlurm = errors.New("no Slurm on this host")
+	// ErrSlurm: Slurm is there and did not answer, or not understandably.
+	ErrSlurm = errors.New("Slurm cannot be asked")
+)
+
+// Timeout bounds one question. slurmctld under load answers late, but a
+// question that takes longer is better asked again later.
+const Timeout = 20 * time.Second
+
+// Client runs Slurm's commands.
+type Client struct {
+	// Scontrol is the command to run; "" = scontrol from PATH.
+	Scontrol string
+}
+
+// scontrol runs scontrol with args and returns what it printed.
+func (c Client) scontrol(ctx context.Context, args ...string) ([]byte, error) {
+	name := c.Scontrol
+	if name == "" {
+		name = "scontrol"
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("%w: %s is not in PATH", ErrNoSlurm, name)
+		}
+		return nil, fmt.Errorf("%w: %s: %w", ErrSlurm, name, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	// A child of scontrol that keeps the pipes open must not hold us.
+	cmd.WaitDelay = time.Second
+	// One form of output whatever the caller's shell asks for.
+	cmd.Env = append(withoutPrefixed(os.Environ(), "SCONTROL_", "SLURM_TIME_FORMAT"), "LC_ALL=C")
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		what := firstLine(stderr.String())
+		if what == "" {
+			what = firstLine(stdout.String())
+		}
+		return nil, fmt.Errorf("%w: %s %s: %w: %s", ErrSlurm, path, strings.Join(args, " "), err, what)
+	}
+	return stdout.Bytes(), nil
+}
+
+// withoutPrefixed returns env without variables whose names start so.
+func withoutPrefixed(env []string, prefixes ...string) []string {
+	kept := make([]string, 0, len(env)+1)
+next:
+	for _, e := range env {
+		for _, p := range prefixes {
+			if strings.HasPrefix(e, p) {
+				continue next
+			}
+		}
+		kept = append(kept, e)
+	}
+	return kept
+}
+
+func firstLine(s string) string {
+	s = strings.TrimSpace(s)
+	if i := strings.IndexByte(s, '\n'); i >= 0 {
+		s = s[:i]
+	}
+	return s
+}
