@@ -3,11 +3,15 @@ package service
 import (
 	"context"
 	"errors"
+	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/prepare"
+	"github.com/hpcenv/hpcenv/envs/project"
 )
 
 // Classify gives any error of this program its exit code. It is the one place
@@ -20,14 +24,33 @@ func Classify(err error) *api.Error {
 		}
 		return &api.Error{Code: coded.Code, Message: err.Error()}
 	}
-	return &api.Error{Code: code(err), Message: err.Error()}
+	msg := err.Error()
+	if next := next(err); next != "" && !strings.Contains(msg, "next: ") {
+		msg += "\nnext: " + next
+	}
+	return &api.Error{Code: code(err), Message: msg}
+}
+
+// next is what to do about a class of errors whose own message does not say.
+func next(err error) string {
+	switch {
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
+		return "free space, inodes or quota there, then the same command again: what was fetched is kept"
+	case errors.Is(err, cache.ErrFetch):
+		return "check the URL and that its host answers from here, then the same command again: what was fetched is kept"
+	case errors.Is(err, cache.ErrIntegrity):
+		return "if the channel replaced the archive, run `pixi lock` in the project; if not, somebody altered it on the way"
+	case errors.Is(err, cache.ErrStore):
+		return "check the store's path, that it is mounted here, and that this account may write to it"
+	}
+	return ""
 }
 
 func code(err error) int {
 	var unknown *lockfile.UnknownEnvironmentError
 	var missing *lockfile.MissingPlatformError
 	switch {
-	case errors.As(err, &unknown), errors.Is(err, prepare.ErrRequest):
+	case errors.As(err, &unknown), errors.Is(err, prepare.ErrRequest), errors.Is(err, project.ErrNoLock):
 		return api.ExitUsage
 	case errors.As(err, &missing), errors.Is(err, prepare.ErrNoPlatform):
 		return api.ExitNoFit

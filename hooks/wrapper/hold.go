@@ -22,7 +22,7 @@ import (
 const (
 	// holdCheck is the time between two looks for other processes; a namespace
 	// that nobody but its holder was in for two looks ends.
-	holdCheck = 5 * time.Second
+	holdCheck = 2 * time.Second
 	// staleAfter is the age at which the file of a holder that is gone is
 	// removed.
 	staleAfter = time.Hour
@@ -90,7 +90,7 @@ func stepName(env []string) string {
 func findHolder(ctx context.Context, env []string, self, trees, root string) (*holder, error) {
 	name := stepName(env)
 	if name == "" {
-		return startHolder(self, trees, root)
+		return startHolder(ctx, self, trees, root)
 	}
 	dir, err := holderDir()
 	if err != nil {
@@ -144,7 +144,7 @@ func shared(ctx context.Context, f *os.File, self, trees, root string) (*holder,
 		return &h, nil
 	}
 	sweep(filepath.Dir(f.Name()), filepath.Base(f.Name()))
-	fresh, err := startHolder(self, trees, root)
+	fresh, err := startHolder(ctx, self, trees, root)
 	if err != nil {
 		return nil, err
 	}

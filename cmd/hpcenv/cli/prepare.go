@@ -2,10 +2,9 @@ package cli
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -44,12 +43,14 @@ pixi.lock upwards counts. What is there already is not touched.`,
 	fl.StringArrayVar(&f.platforms, "platform", nil, "platform, e.g. linux-aarch64 (repeatable; default: those of the cluster's nodes)")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "say what would be done and do nothing")
 	fl.BoolVar(&f.json, "json", false, "print one JSON object on stdout and nothing on stderr")
-	cmd.MarkFlagsMutuallyExclusive("environment", "all")
 	return cmd
 }
 
 func (a *app) prepare(ctx context.Context, path string, f prepareFlags) error {
-	req, err := a.request(path)
+	if f.all && len(f.environments) > 0 {
+		return api.Errorf(api.ExitUsage, "--all and --environment exclude each other\nnext: leave one of them out")
+	}
+	req, err := a.request(path, f.environments, f.all)
 	if err != nil {
 		return err
 	}
@@ -58,8 +59,7 @@ func (a *app) prepare(ctx context.Context, path string, f prepareFlags) error {
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(req.Lock)
-	shown := newProgress(a.stderr, "pixi.lock "+short(hex.EncodeToString(sum[:])))
+	shown := newProgress(a.stderr, header(req.Lock))
 	report := shown.report
 	if f.json {
 		report = nil
@@ -91,7 +91,7 @@ func (a *app) prepared(ctx context.Context, svc api.Service, req *api.PrepareReq
 	for _, s := range r.Skipped {
 		fmt.Fprintln(a.stderr, s)
 	}
-	for _, n := range r.Notes {
+	for _, n := range append(a.notes, r.Notes...) {
 		fmt.Fprintln(a.stderr, "note:", n)
 	}
 	var files int
@@ -141,7 +141,7 @@ func (a *app) fromHere(lock string) string {
 	if filepath.Base(lock) == "pixi.lock" {
 		at = filepath.Dir(lock)
 	}
-	wd, err := workDir()
+	wd, err := os.Getwd()
 	if err != nil {
 		return at
 	}

@@ -1,74 +1,60 @@
 package cli
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
-	"io/fs"
+	"fmt"
 	"os"
 	"path/filepath"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/envs/project"
 )
 
-const lockName = "pixi.lock"
-
 // request reads the lock at path ("" = the nearest one upwards) and what its
-// manifest says of activation.
-func (a *app) request(path string) (*api.PrepareRequest, error) {
-	lock, err := findLock(path)
+// manifest says of the activation of environments (all, or those named; none
+// named = default).
+func (a *app) request(path string, environments []string, all bool) (*api.PrepareRequest, error) {
+	lock, err := project.FindLock(path)
 	if err != nil {
 		return nil, err
 	}
 	data, err := os.ReadFile(lock)
 	if err != nil {
-		return nil, api.Errorf(api.ExitFailed, "lock file: %v", err)
+		return nil, fmt.Errorf("lock file: %w", err)
 	}
-	return &api.PrepareRequest{Lock: data, LockPath: lock}, nil
-}
-
-// workDir is the directory in which the command was typed, by the name that the
-// user knows it by where that is right.
-func workDir() (string, error) {
-	wd, err := os.Getwd()
-	if err != nil {
-		return "", api.Errorf(api.ExitFailed, "current directory: %v", err)
+	req := &api.PrepareRequest{Lock: data, LockPath: lock, Activations: map[string][]byte{}}
+	p, err := project.Load(filepath.Dir(lock))
+	if p == nil || err != nil {
+		return req, err // a lock without a manifest is none the worse
 	}
-	return wd, nil
-}
-
-// findLock returns the absolute path of the lock that path names: a file, a
-// directory with a pixi.lock, or "" for the nearest one upwards.
-func findLock(path string) (string, error) {
-	wd, err := workDir()
-	if err != nil {
-		return "", err
+	if all {
+		environments = p.Environments()
+	} else if len(environments) == 0 {
+		environments = []string{"default"}
 	}
-	if path == "" {
-		for dir := wd; ; dir = filepath.Dir(dir) {
-			lock := filepath.Join(dir, lockName)
-			if st, err := os.Stat(lock); err == nil && st.Mode().IsRegular() {
-				return lock, nil
-			}
-			if dir == filepath.Dir(dir) {
-				return "", api.Errorf(api.ExitUsage, "no %s in %s or above it\nnext: name one (hpcenv prepare PATH), or write one with `pixi lock`", lockName, wd)
-			}
+	for _, name := range environments {
+		m, err := p.Activation(name)
+		var unknown *project.UnknownEnvironmentError
+		if errors.As(err, &unknown) {
+			continue // whether there is such an environment, the lock decides
 		}
+		if err != nil {
+			return nil, err
+		}
+		missing, err := p.MissingScripts(name)
+		if err != nil {
+			return nil, err
+		}
+		a.notes = append(a.notes, missing...)
+		req.Activations[name], _ = project.Canonical(m)
 	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(wd, path)
-	}
-	path = filepath.Clean(path)
-	st, err := os.Stat(path)
-	if err == nil && st.IsDir() {
-		path = filepath.Join(path, lockName)
-		st, err = os.Stat(path)
-	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "", api.Errorf(api.ExitUsage, "there is no lock file %s\nnext: check the path, or write it with `pixi lock`", path)
-	case err != nil:
-		return "", api.Errorf(api.ExitFailed, "lock file: %v", err)
-	case !st.Mode().IsRegular():
-		return "", api.Errorf(api.ExitUsage, "%s is not a regular file\nnext: name a pixi.lock or a directory with one", path)
-	}
-	return path, nil
+	return req, nil
+}
+
+// header is the first line of a preparation.
+func header(lock []byte) string {
+	sum := sha256.Sum256(lock)
+	return "pixi.lock " + short(hex.EncodeToString(sum[:]))
 }

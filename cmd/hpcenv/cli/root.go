@@ -27,18 +27,33 @@ type app struct {
 	getenv         func(string) string
 	// socket and store as given by flags.
 	socket, store string
+	// notes for the user about what was read.
+	notes []string
 	// code, if set, is the exit code of a command that hpcenv ran.
 	code int
 }
 
 // Main runs the command line and returns the exit code.
 func Main(args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(context.Background(), heeded()...)
 	defer stop()
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}
 	root := a.root()
 	root.SetArgs(args)
 	return a.exit(root.ExecuteContext(ctx))
+}
+
+// heeded are the signals that end a command in good order. One that the caller
+// had ignored (nohup, a background job) stays ignored, here and in what run
+// starts.
+func heeded() []os.Signal {
+	var out []os.Signal
+	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // exit prints err and returns its exit code; the classes behind the codes are
@@ -71,6 +86,7 @@ names, fitting that node.
 			return cmd.Help()
 		},
 	}
+	root.SuggestionsMinimumDistance = 2
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetIn(a.stdin)
@@ -80,6 +96,7 @@ names, fitting that node.
 		return api.Errorf(api.ExitUsage, "%v\nnext: %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(a.prepareCmd(), a.listCmd(), a.inspectCmd(), a.versionCmd())
+	root.AddCommand(a.wrapperCmds()...)
 	return root
 }
 

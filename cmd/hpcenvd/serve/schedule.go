@@ -21,7 +21,11 @@ const cleanEvery = time.Hour
 
 // schedule starts what happens by the clock; stop ends it.
 func schedule(conf *config.Config, store *cache.Store, keeper *inventory.Keeper, log *slog.Logger) (stop func() error, err error) {
-	s, err := gocron.NewScheduler(gocron.WithLogger(log), gocron.WithStopTimeout(10*time.Second))
+	opts := []gocron.SchedulerOption{gocron.WithStopTimeout(10 * time.Second)}
+	if log.Enabled(context.Background(), slog.LevelDebug) {
+		opts = append(opts, gocron.WithLogger(log))
+	}
+	s, err := gocron.NewScheduler(opts...)
 	if err != nil {
 		return nil, fmt.Errorf("schedules: %w", err)
 	}

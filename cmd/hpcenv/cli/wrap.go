@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"context"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/hooks/wrapper"
+)
+
+// wrapFlags are what run, shell and shell-hook have in common.
+type wrapFlags struct {
+	environment, lock string
+}
+
+func (f *wrapFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&f.environment, "environment", "e", "default", "environment of the lock")
+	cmd.Flags().StringVar(&f.lock, "lock", "", "a pixi.lock or a directory with one (default: the nearest one upwards)")
+}
+
+// wrapperCmds are the commands that start something in an environment without
+// Slurm's help.
+func (a *app) wrapperCmds() []*cobra.Command {
+	var f wrapFlags
+	run := &cobra.Command{
+		Use:   "run [-e ENVIRONMENT] -- COMMAND [ARGUMENT...]",
+		Short: "Run a command in an environment, here",
+		Long:  "Run a command in an environment on this host. What is not prepared yet is prepared first, for this host's platform.",
+		Args:  usageArgs(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.wrap(cmd.Context(), f, func(ctx context.Context, o wrapper.Options) (int, error) { return wrapper.Run(ctx, o, args) })
+		},
+	}
+	// What follows the command is the command's.
+	run.Flags().SetInterspersed(false)
+	shell := &cobra.Command{
+		Use:   "shell",
+		Short: "Start a shell in an environment, here",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.wrap(cmd.Context(), f, wrapper.Shell)
+		},
+	}
+	var kind string
+	hook := &cobra.Command{
+		Use:   "shell-hook",
+		Short: "Print what activates an environment in this shell",
+		Long:  "Print what activates an environment in a shell that runs already:\n\n  eval \"$(hpcenv shell-hook)\"",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.wrap(cmd.Context(), f, func(ctx context.Context, o wrapper.Options) (int, error) { return wrapper.Hook(ctx, o, kind) })
+		},
+	}
+	hook.Flags().StringVar(&kind, "shell", "", "bash, zsh, sh, dash, ksh, fish, tcsh or csh (default: by $SHELL)")
+	for _, cmd := range []*cobra.Command{run, shell, hook} {
+		f.add(cmd)
+	}
+	return []*cobra.Command{run, shell, hook}
+}
+
+// wrap calls do with what the flags mean. run and shell come back only if they
+// failed: otherwise this process has become the command.
+func (a *app) wrap(ctx context.Context, f wrapFlags, do func(context.Context, wrapper.Options) (int, error)) error {
+	c, err := a.conf()
+	if err != nil {
+		return err
+	}
+	req, err := a.request(f.lock, []string{f.environment}, false)
+	if err != nil {
+		return err
+	}
+	shown := newProgress(a.stderr, header(req.Lock))
+	code, err := do(ctx, wrapper.Options{
+		Service:     func(context.Context) (api.Service, error) { return a.writer() },
+		Store:       c.Store,
+		Request:     *req,
+		Environment: f.environment,
+		Env:         os.Environ(),
+		Stdout:      a.stdout,
+		Stderr:      a.stderr,
+		Report:      shown.report,
+	})
+	shown.close()
+	switch {
+	case err == nil:
+		a.code = code
+		return nil
+	case code == wrapper.ExitNotFound || code == wrapper.ExitNotRunnable:
+		return &api.Error{Code: code, Message: err.Error()}
+	}
+	return err
+}

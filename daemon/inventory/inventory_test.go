@@ -1,0 +1,98 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hpcenv/hpcenv/cache"
+	"github.com/hpcenv/hpcenv/slurm/queries"
+)
+
+// keeper has a store and a scontrol that prints what is in the file nodes.
+func keeper(t *testing.T) (k *Keeper, nodes string) {
+	t.Helper()
+	dir := t.TempDir()
+	store, err := cache.Create(filepath.Join(dir, "s"), cache.Format{Platforms: []string{"linux-64"}, PrefixRoot: "/opt/e", OwnerUID: os.Geteuid()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes = filepath.Join(dir, "nodes")
+	script := "#!/bin/sh\nif [ \"$2\" = config ]; then echo 'ClusterName = c1'; else exec cat " + nodes + "; fi\n"
+	if err := os.WriteFile(filepath.Join(dir, "scontrol"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return &Keeper{Store: store, Slurm: queries.Client{Scontrol: filepath.Join(dir, "scontrol")}}, nodes
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSnapshotsAndTheirAge(t *testing.T) {
+	ctx := context.Background()
+	k, nodes := keeper(t)
+	write(t, nodes, "NodeName=b Arch=aarch64\nNodeName=a Arch=x86_64\nNodeName=c\n")
+	inv, note, err := k.Current(ctx)
+	if err != nil || note != "" {
+		t.Fatal(err, note)
+	}
+	want := &Inventory{Version: 1, Cluster: "c1", Nodes: []queries.Node{{Name: "a", Arch: "x86_64", Platform: "linux-64"}, {Name: "b", Arch: "aarch64", Platform: "linux-aarch64"}, {Name: "c"}}}
+	if d := cmp.Diff(want, inv); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(map[string]int{"linux-64": 1, "linux-aarch64": 1}, inv.Platforms()); d != "" {
+		t.Error(d)
+	}
+
+	// Within the minute Slurm is not asked again.
+	write(t, nodes, "NodeName=a Arch=x86_64\n")
+	if inv, _, err = k.Current(ctx); err != nil || len(inv.Nodes) != 3 {
+		t.Errorf("asked again: %v %v", inv, err)
+	}
+	// Later it is; the old snapshot stays.
+	k.MaxAge = time.Nanosecond
+	if inv, _, err = k.Current(ctx); err != nil || len(inv.Nodes) != 1 {
+		t.Errorf("not asked again: %v %v", inv, err)
+	}
+	files, err := filepath.Glob(filepath.Join(k.Store.Root(), "inventory", "*.json"))
+	if err != nil || len(files) != 2 {
+		t.Errorf("snapshots: %v %v", files, err)
+	}
+	// Slurm fails: the last answer holds, with a note.
+	if err := os.Remove(nodes); err != nil {
+		t.Fatal(err)
+	}
+	inv, note, err = k.Current(ctx)
+	if err != nil || len(inv.Nodes) != 1 || !strings.Contains(note, "the nodes are as of") {
+		t.Errorf("got %v, %q, %v", inv, note, err)
+	}
+}
+
+func TestWithoutSlurm(t *testing.T) {
+	k, _ := keeper(t)
+	k.Slurm.Scontrol = "/nowhere/scontrol"
+	if _, _, err := k.Current(context.Background()); !errors.Is(err, queries.ErrNoSlurm) {
+		t.Errorf("a daemon without Slurm: %v", err)
+	}
+	if _, _, err := Read(k.Store); !errors.Is(err, cache.ErrNotFound) {
+		t.Errorf("nothing kept: %v", err)
+	}
+	k.HostOnly = true
+	inv, _, err := k.Current(context.Background())
+	if err != nil || len(inv.Nodes) != 1 || inv.Nodes[0].Platform == "" {
+		t.Errorf("a laptop: %+v, %v", inv, err)
+	}
+	if inv, _, err := Read(k.Store); err != nil || len(inv.Nodes) != 1 {
+		t.Errorf("kept: %+v, %v", inv, err)
+	}
+}
