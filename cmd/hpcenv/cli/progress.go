@@ -22,10 +22,20 @@ type progress interface {
 
 // newProgress returns bars if w is a terminal, plain lines if not.
 func newProgress(w io.Writer, head string) progress {
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
+	if f, ok := w.(*os.File); ok && drawable(f) {
 		return &bars{lines: lines{w: w, head: head}, active: map[string]*bar{}}
 	}
 	return &lines{w: w, head: head, every: 5 * time.Second}
+}
+
+// drawable: f is a terminal on which bars can be drawn; one of unknown size is
+// not.
+func drawable(f *os.File) bool {
+	if !term.IsTerminal(int(f.Fd())) || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	width, height, err := term.GetSize(int(f.Fd()))
+	return err == nil && width > 0 && height > 0
 }
 
 // lines prints milestones, and how far it is every few seconds.
@@ -103,6 +113,7 @@ func (b *bars) report(e api.Event) {
 	case api.EventNote, api.EventWait:
 		b.print(e.Text)
 	case api.EventLink:
+		b.close() // downloads come before links
 		b.print(fmt.Sprintf("linking %s for %s", e.Environment, e.Platform))
 	}
 }
@@ -164,4 +175,5 @@ func (b *bars) close() {
 	}
 	b.total.Abort(true)
 	b.p.Wait()
+	b.p = nil
 }
