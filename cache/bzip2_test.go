@@ -4,8 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os/exec"
 	"testing"
+
+	"github.com/cosnicolaou/pbzip2"
+
+	"github.com/hpcenv/hpcenv/cache/archive"
 )
 
 func bzip2Of(t testing.TB, data []byte) []byte {
@@ -22,10 +27,16 @@ func bzip2Of(t testing.TB, data []byte) []byte {
 	return out
 }
 
-// TestTarBz2 goes through both decompressors: the one for small archives and
-// the parallel one.
 func TestTarBz2(t *testing.T) {
-	for _, size := range []int{1000, 3 << 20} {
+	t.Run("standard", func(t *testing.T) { testTarBz2(t, nil, 1000, 300<<10) })
+	parallel := func(ctx context.Context, in io.Reader) io.Reader { return pbzip2.NewReader(ctx, in) }
+	t.Run("parallel", func(t *testing.T) { testTarBz2(t, parallel, 3<<20) })
+}
+
+// testTarBz2 tries whole and damaged archives, whose content is of these sizes,
+// with a decompressor for the large ones.
+func testTarBz2(t *testing.T, large archive.Decompressor, sizes ...int) {
+	for _, size := range sizes {
 		tarData := makeTar(t, member{name: "info/index.json", body: "{}"}, member{name: "lib/noise", body: string(noise(size))})
 		half := len(tarData) / 2
 		whole := bzip2Of(t, tarData)
@@ -51,6 +62,7 @@ func TestTarBz2(t *testing.T) {
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				s := newStore(t)
+				s.UseBzip2(large)
 				m, err := s.Ingest(context.Background(), writeFile(t, c.data), sourceOf(c.data, FormatTarBz2, ""), plain(""))
 				if !c.ok {
 					if !errors.Is(err, ErrIntegrity) {

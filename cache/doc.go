@@ -7,6 +7,15 @@
 // name pool files by digest. The package knows nothing of environments, conda
 // or Slurm.
 //
-// Layout and rules: see Store. Everything becomes visible by one rename; a
-// reader never sees a part, and after a kill at any instant the store is valid.
+// The way of a package: Store.Fetch (or ImportArchive, for bytes that a client
+// brings) puts a verified archive into archives/; Store.Stage unpacks it, files
+// going to pool/ under their digest; a Batch makes many packages durable with
+// one sync and publishes their manifests. Ensure and EnsureAll do all of it, so
+// that of several processes that want one package, one works and the others
+// wait. A Linker then gives files their names in an environment.
+//
+// Everything becomes visible by one rename; a reader never sees a part, and
+// after a kill or a power cut at any instant the store is valid and the next
+// call goes on from what was complete. Locks spare double work, no rule of
+// validity rests on them. Only the store's owner writes.
 package cache

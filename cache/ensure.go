@@ -15,10 +15,14 @@ import (
 // fetched. Of several callers for one package, in any process, one works and
 // the others wait.
 func (s *Store) Ensure(ctx context.Context, f *Fetcher, src Source, interpret Interpreter, progress func(done, total int64)) (m *Manifest, fetched bool, err error) {
+	return s.ensure(ctx, f, src, interpret, progress, nil)
+}
+
+func (s *Store) ensure(ctx context.Context, f *Fetcher, src Source, interpret Interpreter, progress func(done, total int64), onWait func()) (m *Manifest, fetched bool, err error) {
 	if m, err := s.Manifest(src.SHA256); !errors.Is(err, ErrNotFound) {
 		return m, false, err
 	}
-	release, err := s.Lock(ctx, packageLock(src), nil)
+	release, err := s.Lock(ctx, packageLock(src), onWait)
 	if err != nil {
 		return nil, false, fmt.Errorf("package %s: %w", src.Name, err)
 	}
@@ -93,6 +97,9 @@ type EnsureOptions struct {
 	// Done (may be nil) is told that srcs[i] is ready to be published or was
 	// there. It is called by several goroutines at once.
 	Done func(i int, fetched bool)
+	// Waiting (may be nil) is told that somebody else works on srcs[i] and that
+	// this call now waits for it.
+	Waiting func(i int)
 }
 
 // EnsureAll is Ensure for many packages, in the order of srcs, with one sync
@@ -108,7 +115,7 @@ func (s *Store) EnsureAll(ctx context.Context, f *Fetcher, srcs []Source, interp
 	// What others are at: wait for one at a time, holding no other lock, so that
 	// two of us never wait for each other.
 	for _, i := range busy {
-		m, fetched, err := s.Ensure(ctx, f, srcs[i], interpret, e.progress(i))
+		m, fetched, err := s.ensure(ctx, f, srcs[i], interpret, e.progress(i), func() { e.waiting(i) })
 		if err != nil {
 			return nil, err
 		}
@@ -205,5 +212,11 @@ func (e *ensureAll) progress(i int) func(done, total int64) {
 func (e *ensureAll) done(i int, fetched bool) {
 	if e.opt.Done != nil {
 		e.opt.Done(i, fetched)
+	}
+}
+
+func (e *ensureAll) waiting(i int) {
+	if e.opt.Waiting != nil {
+		e.opt.Waiting(i)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -291,77 +290,6 @@ func TestFetchEndsWithItsContext(t *testing.T) {
 	srv := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { cancel(); <-r.Context().Done() }))
 	if _, _, err := s.Fetch(ctx, quick(FetchOptions{}), sourceOf(noise(10), FormatConda, srv.URL), nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestRedirectsCarryNoCredentials(t *testing.T) {
-	s, data := newStore(t), noise(100)
-	var got http.Header
-	cdn := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got = r.Header.Clone()
-		http.ServeContent(w, r, "x", time.Time{}, bytes.NewReader(data))
-	}))
-	var user string
-	front := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		user, _, _ = r.BasicAuth()
-		http.Redirect(w, r, cdn.URL+"/signed", http.StatusFound)
-	}))
-	u := strings.Replace(front.URL, "//", "//me:secret@", 1) + "/a"
-	if _, _, err := s.Fetch(context.Background(), quick(FetchOptions{}), sourceOf(data, FormatConda, u), nil); err != nil {
-		t.Fatal(err)
-	}
-	if user != "me" {
-		t.Errorf("the first host got user %q", user)
-	}
-	if got.Get("Authorization") != "" || got.Get("Referer") != "" {
-		t.Errorf("the second host got %v", got)
-	}
-}
-
-func TestHostPolicyHoldsForEveryHop(t *testing.T) {
-	data := noise(100)
-	var hits atomic.Int32
-	inner := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		hits.Add(1)
-		http.ServeContent(w, r, "x", time.Time{}, bytes.NewReader(data))
-	}))
-	front := serve(t, http.RedirectHandler(inner.URL, http.StatusFound))
-	host := func(raw string) string {
-		u, err := url.Parse(raw)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return u.Host
-	}
-	named := strings.Replace(inner.URL, "127.0.0.1", "localhost", 1)
-	for _, c := range []struct {
-		name, url string
-		allow     []string
-		ok        bool
-	}{
-		{"by address", inner.URL, nil, false},
-		{"by name", named, nil, false},
-		{"by redirect", front.URL, []string{host(front.URL)}, false},
-		{"allowed hosts and ports", front.URL, []string{host(front.URL), host(inner.URL)}, true},
-		{"allowed host", named, []string{"localhost"}, true},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			hits.Store(0)
-			f := quick(FetchOptions{AllowHost: RefusePrivate(c.allow...)})
-			_, _, err := newStore(t).Fetch(context.Background(), f, sourceOf(data, FormatConda, c.url), nil)
-			if c.ok {
-				if err != nil {
-					t.Error(err)
-				}
-				return
-			}
-			if !errors.Is(err, ErrFetch) || !strings.Contains(err.Error(), "a loopback address") || !strings.Contains(err.Error(), "1 try") {
-				t.Errorf("got %v", err)
-			}
-			if hits.Load() != 0 {
-				t.Error("the refused host was asked")
-			}
-		})
 	}
 }
 

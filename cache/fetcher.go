@@ -47,6 +47,9 @@ type FetchOptions struct {
 	Transport *http.Transport
 }
 
+// maxArchive bounds an archive whose size nobody has told.
+const maxArchive = int64(20 << 30)
+
 // Fetcher downloads archives. It may be shared by many goroutines and stores.
 type Fetcher struct {
 	opt   FetchOptions
@@ -73,7 +76,7 @@ func NewFetcher(opt FetchOptions) *Fetcher {
 	orDefault(&opt.StallTimeout, 60*time.Second)
 	orDefault(&opt.WaitMin, 500*time.Millisecond)
 	orDefault(&opt.WaitMax, 10*time.Second)
-	orDefault(&opt.MaxBytes, 20<<30)
+	orDefault(&opt.MaxBytes, maxArchive)
 	if opt.AllowHost == nil {
 		opt.AllowHost = RefusePrivate()
 	}

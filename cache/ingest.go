@@ -59,6 +59,10 @@ func (s *Store) stage(ctx context.Context, f *os.File, src Source, interpret Int
 		return nil, err
 	}
 	items, err := s.unpack(ctx, f, size, src.Format)
+	if errors.Is(err, ErrIntegrity) || errors.Is(err, ErrUnsafe) {
+		// Its digests are right: these are the bytes that the lock means.
+		return nil, fmt.Errorf("%w; the fault is the package's own: lock another build, or tell its channel", err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -57,10 +57,13 @@ func (l *Linker) Close() error { return l.pool.Close() }
 // Copies reports whether the probe found that hard links do not work here.
 func (l *Linker) Copies() bool { return l.copy }
 
+// probeName begins the names of the files that probes make.
+const probeName = ".probe-"
+
 // mustCopy tries a hard link from the pool into dir. Device numbers do not tell
 // whether one works: bind mounts, sub-volumes and servers refuse as they like.
 func (s *Store) mustCopy(dir string) (bool, error) {
-	probe, err := os.CreateTemp(filepath.Join(s.root, "pool", "files"), ".probe-*")
+	probe, err := os.CreateTemp(filepath.Join(s.root, "pool", "files"), probeName+"*")
 	if errors.Is(err, unix.EROFS) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
 		// A reader of somebody else's store: kernels refuse its links to files
 		// that it could not write (fs.protected_hardlinks).

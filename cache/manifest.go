@@ -15,11 +15,8 @@ func (s *Store) Manifest(sha256 string) (*Manifest, error) {
 		return nil, fmt.Errorf("package %q: %w: its sha256 is not 64 hex digits", sha256, ErrNotFound)
 	}
 	path := s.ManifestPath(sha256)
-	data, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		if _, err := os.Stat(filepath.Dir(path)); err != nil {
-			return nil, storeError("look at", filepath.Dir(path), err)
-		}
+	data, err := readPublished(path)
+	if errors.Is(err, os.ErrNotExist) && !errors.Is(err, ErrStore) {
 		return nil, fmt.Errorf("package %s: %w", sha256, ErrNotFound)
 	}
 	if err != nil {
@@ -33,6 +30,25 @@ func (s *Store) Manifest(sha256 string) (*Manifest, error) {
 		return nil, fmt.Errorf("%w: %s is the manifest of %s; remove the file and take the package in again", ErrIntegrity, path, m.SHA256)
 	}
 	return m, nil
+}
+
+// readPublished reads a file that another host may have published a moment ago.
+// A network file system remembers for a while that a name was not there;
+// opening the directory makes it ask the server. A directory that cannot be
+// opened is an ErrStore error.
+func readPublished(path string) ([]byte, error) {
+	data, err := os.ReadFile(path)
+	if !errors.Is(err, os.ErrNotExist) {
+		return data, err
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err == nil {
+		err = dir.Close()
+	}
+	if err != nil {
+		return nil, storeError("look into", filepath.Dir(path), err)
+	}
+	return os.ReadFile(path)
 }
 
 // Staged is a package whose files are in the pool and whose manifest waits in

@@ -164,15 +164,16 @@ func (s *Store) PublishDir(ctx context.Context, staged, final string) error {
 }
 
 // CleanTemp removes what unfinished runs left: what lies in tmp/ and what was
-// partly downloaded, if it has not been touched for olderThan. It returns how
-// many entries it removed. Locks stay.
+// partly downloaded (and a Linker's probes), if it has not been touched for
+// olderThan. It returns how many entries it removed. Locks stay.
 func (s *Store) CleanTemp(olderThan time.Duration) (int, error) {
 	limit := time.Now().Add(-olderThan)
 	n, err := removeOld(s.tmp(), limit, func(name string) bool { return name != "locks" })
 	m, err2 := removeOld(filepath.Join(s.root, "archives"), limit, func(name string) bool {
 		return strings.HasSuffix(name, ".part") || strings.HasSuffix(name, ".part.json")
 	})
-	return n + m, errors.Join(err, err2)
+	k, err3 := removeOld(filepath.Join(s.root, "pool", "files"), limit, func(name string) bool { return strings.HasPrefix(name, probeName) })
+	return n + m + k, errors.Join(err, err2, err3)
 }
 
 // removeOld removes the entries of dir that match and were last changed before

@@ -47,7 +47,8 @@ func layout(f Format) []string {
 	return dirs
 }
 
-// inboxMode: everyone may leave something and nobody sees what others left.
+// inboxMode: everyone may leave something and nobody sees what others left. In
+// a user's own store nobody else has anything to leave.
 const inboxMode = 0o733 | os.ModeSticky
 
 // Create makes a store at root, or opens the one that is there if its format
@@ -97,7 +98,7 @@ func (s *Store) makeLayout() error {
 	}
 	for _, d := range layout(s.format) {
 		mode := os.FileMode(0o755)
-		if d == "inbox" {
+		if d == "inbox" && s.format.PrefixRoot != "" {
 			mode = inboxMode
 		}
 		if err := s.ensureDir(filepath.Join(s.root, d), mode); err != nil {

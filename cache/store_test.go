@@ -17,7 +17,16 @@ import (
 
 func TestCreateIgnoresTheUmask(t *testing.T) {
 	defer unix.Umask(unix.Umask(0o077))
-	s := newStore(t)
+	for _, prefixRoot := range []string{"", "/opt/e"} {
+		s, err := Create(filepath.Join(t.TempDir(), "s"), Format{PrefixRoot: prefixRoot, Platforms: []string{"linux-64"}, OwnerUID: os.Getuid()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustHaveModes(t, s)
+	}
+}
+
+func mustHaveModes(t *testing.T, s *Store) {
 	if err := s.SaveFile(s.MetaPath("id", "linux-64"), 0o444, func(io.Writer) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +38,7 @@ func TestCreateIgnoresTheUmask(t *testing.T) {
 			return err
 		}
 		want := os.ModeDir | 0o755
-		if filepath.Base(path) == "inbox" {
+		if filepath.Base(path) == "inbox" && s.format.PrefixRoot != "" {
 			want = os.ModeDir | os.ModeSticky | 0o733
 		}
 		st, err := os.Stat(path)

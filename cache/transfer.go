@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -103,7 +104,16 @@ func (d *download) failed(u *url.URL, tries int, err error) error {
 	if tries != 1 {
 		times = fmt.Sprintf("%d tries", tries)
 	}
-	return fmt.Errorf("%w: host %s, %s, %s: %w", ErrFetch, u.Host, RedactURL(d.src.URL), times, redactError(err))
+	err = redactError(err)
+	next := ""
+	if ne := net.Error(nil); errors.As(err, &ne) {
+		next = "; check that this host reaches it (proxy, firewall), or use a mirror"
+	}
+	var no *refusal
+	if errors.As(err, &no) {
+		next = "" // the policy has said what to do
+	}
+	return fmt.Errorf("%w: host %s, %s, %s: %w%s", ErrFetch, u.Host, RedactURL(d.src.URL), times, err, next)
 }
 
 func (d *download) pause(ctx context.Context, n int) error {

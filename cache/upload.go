@@ -35,11 +35,12 @@ func (s *Store) ImportArchive(ctx context.Context, r io.Reader, src Source) (err
 		return storeError("create", temp, err)
 	}
 	d := newDigester(src)
-	in := io.Reader(&contextReader{ctx: ctx, r: r})
-	if src.Size > 0 {
-		// One byte more tells a longer one apart without taking all of it.
-		in = io.LimitReader(in, src.Size+1)
+	limit := src.Size
+	if limit == 0 {
+		limit = maxArchive
 	}
+	// One byte more tells a longer one apart without taking all of it.
+	in := io.LimitReader(&contextReader{ctx: ctx, r: r}, limit+1)
 	_, err = io.Copy(io.MultiWriter(&storeWriter{f: f, path: temp}, d), in)
 	if err == nil {
 		err = d.check(src)

@@ -4,7 +4,7 @@
 #
 #   channel.sh path                  make it if it is not made yet; print its folder
 #   channel.sh project DIR [BASE]    also write pixi.lock, pixi.toml, probe.py and job.sh
-#                                    to DIR (and locks below v7/, small/, x86only/).
+#                                    to DIR (and others to v7/, small/, x86only/ below it).
 #                                    BASE names the channel in the locks: an http, https
 #                                    or file URL, or "path"; default: its file URL
 #   channel.sh serve [FLAGS…]        serve it over HTTP (mkchannel serve -h)
@@ -49,8 +49,8 @@ channel=$cache/channel-$key
 
 build_tool() {
 	[ -x "$tool" ] && return
+	mkdir -p "$cache" || die "cannot write to the cache $cache: set HPCENV_CACHE to a folder of yours"
 	command -v go >/dev/null 2>&1 || die "go is not there (needed to build mkchannel)"
-	mkdir -p "$cache"
 	(cd "$here" && CGO_ENABLED=0 go build -o "$tool.$$" ./mkchannel) && mv "$tool.$$" "$tool"
 }
 
@@ -61,7 +61,9 @@ make_channel() {
 	# One maker at a time; who waited finds it made.
 	(
 		flock 9
-		[ -d "$channel" ] || "$tool" make --out "$channel" --cache "$cache/channel-debian" --probe "$here/probe.py" >&2
+		[ -d "$channel" ] && exit
+		rm -rf "$cache"/.channel-* # what a killed maker left
+	 "$tool" make --out "$channel" --cache "$cache/channel-debian" --probe "$here/probe.py" >&2
 	) 9>"$cache/channel.lock"
 }
 
@@ -74,8 +76,12 @@ project)
 	[ $# -ge 2 ] && [ $# -le 3 ] || die "usage: channel.sh project DIR [BASE]"
 	make_channel
 	"$tool" project --channel "$channel" --out "$2" --base "${3-}"
-	for d in "$2" "$2/v7" "$2/small" "$2/x86only"; do
+	for d in "$2" "$2/v7"; do
 		cp "$here/probe.py" "$here/job.sh" "$d/"
+	done
+	for d in "$2/small" "$2/x86only"; do # no Python there
+		sed 's/^srun .*/srun hpcenv-demo-prefix/' "$here/job.sh" >"$d/job.sh"
+		chmod +x "$d/job.sh"
 	done
 	;;
 serve)

@@ -50,6 +50,17 @@ func (i *Inventory) Platforms() map[string]int {
 	return out
 }
 
+// complete tells whether every node has told its architecture. One that has not
+// may do so any moment (it is just starting), so such an answer does not age.
+func (i *Inventory) complete() bool {
+	for _, n := range i.Nodes {
+		if n.Platform == "" {
+			return false
+		}
+	}
+	return true
+}
+
 // Keeper reads and refreshes a store's inventory.
 type Keeper struct {
 	// Store to keep it in.
@@ -77,7 +88,7 @@ func (k *Keeper) Current(ctx context.Context) (inv *Inventory, note string, err 
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	stored, at, serr := k.read()
-	if serr == nil && time.Since(at) < age {
+	if serr == nil && time.Since(at) < age && stored.complete() {
 		return stored, "", nil
 	}
 	inv, err = k.refresh(ctx)

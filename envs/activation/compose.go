@@ -76,6 +76,9 @@ func Compose(prefix string, static Static, m *Manifest, envName, platform string
 		} else if m.Root != "" {
 			src.Path = filepath.Join(m.Root, s.Path)
 		}
+		if src.Path != "" {
+			src.Name = src.Path
+		}
 		p.Scripts = append(p.Scripts, src)
 	}
 	for _, op := range manifestEnv(m, platform, &p.Notes) {

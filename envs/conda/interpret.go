@@ -74,7 +74,7 @@ func interpret(raw *cache.Raw) ([]cache.Entry, *PackageMeta, []string, error) {
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	meta.Scripts = linkScripts(entries, ix.Name)
+	meta.Scripts = linkScripts(entries, ix.Name, noarch)
 	return entries, meta, append(notes, more...), nil
 }
 
@@ -228,13 +228,18 @@ func unlisted(archive map[string]*cache.Entry, listed map[string]cache.Entry) st
 	return fmt.Sprintf("%d files of the archive are not listed in the package's metadata and are not linked: %s%s", n, strings.Join(names, ", "), more)
 }
 
-// linkScripts finds the package's pre-link, post-link and pre-unlink scripts.
-func linkScripts(entries []cache.Entry, name string) []string {
+// linkScripts finds the package's pre-link, post-link and pre-unlink scripts, as
+// the paths where they will be: below bin/.
+func linkScripts(entries []cache.Entry, name, noarch string) []string {
 	var out []string
 	for _, e := range entries {
+		p := e.Path
+		if rest, ok := strings.CutPrefix(p, "python-scripts/"); ok && noarch == "python" {
+			p = "bin/" + rest
+		}
 		for _, kind := range []string{"pre-link", "post-link", "pre-unlink"} {
-			if e.Path == "bin/."+name+"-"+kind+".sh" && e.Type != cache.EntryDir {
-				out = append(out, e.Path)
+			if p == "bin/."+name+"-"+kind+".sh" && e.Type != cache.EntryDir {
+				out = append(out, p)
 			}
 		}
 	}

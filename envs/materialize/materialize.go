@@ -8,11 +8,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"slices"
 	"sort"
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/envs/activation"
+	"github.com/hpcenv/hpcenv/envs/lockfile"
 )
 
 // MetaVersion is the version of Meta's own form.
@@ -49,6 +52,9 @@ type Request struct {
 // while a Meta without a tree is that of an unfinished run and means nothing.
 // Readers therefore look for the tree first (Published does).
 func Materialize(ctx context.Context, store *cache.Store, req Request) (*Meta, bool, error) {
+	if err := req.check(store); err != nil {
+		return nil, false, err
+	}
 	meta, err := Published(store, req.ID, req.Platform)
 	if err == nil || !errors.Is(err, cache.ErrNotFound) {
 		return meta, false, err
@@ -62,6 +68,20 @@ func Materialize(ctx context.Context, store *cache.Store, req Request) (*Meta, b
 		return nil, false, fmt.Errorf("environment %s for %s: %w", req.ID, req.Platform, err)
 	}
 	return meta, made, nil
+}
+
+// idPattern is an environment id.
+var idPattern = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// check refuses what would become a wrong path of the store.
+func (req *Request) check(store *cache.Store) error {
+	if !idPattern.MatchString(req.ID) {
+		return fmt.Errorf("environment id %q is not 32 hex digits: %w", req.ID, ErrUnlinkable)
+	}
+	if platforms := store.Format().Platforms; !slices.Contains(platforms, req.Platform) {
+		return fmt.Errorf("platform %q is not one of this store's (%v): %w", req.Platform, platforms, ErrUnlinkable)
+	}
+	return nil
 }
 
 // Published reads the Meta of a published tree; cache.ErrNotFound if there is no
@@ -142,7 +162,7 @@ func newMeta(req Request, plan *Plan, res *Result) *Meta {
 	for _, p := range plan.Packages {
 		m.Packages = append(m.Packages, MetaPackage{
 			Name: p.Lock.Name, Version: p.Lock.Version, Build: p.Lock.Build, SHA256: p.Lock.SHA256,
-			URL: withoutCredentials(p.Lock.URL), Size: p.Manifest.Size,
+			URL: lockfile.RedactURL(p.Lock.Location), Size: p.Manifest.Size,
 		})
 	}
 	sort.Slice(m.Packages, func(i, j int) bool { return m.Packages[i].Name < m.Packages[j].Name })

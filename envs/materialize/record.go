@@ -6,49 +6,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/hpcenv/hpcenv/envs/conda"
-	"github.com/hpcenv/hpcenv/envs/lockfile"
 )
 
-// record is conda-meta/<name>-<version>-<build>.json (CEP 32). It holds nothing
-// that depends on where or how a prefix was made: no cache paths, and always link
-// type 1. Fields in alphabetical order.
-type record struct {
-	Arch                   *string     `json:"arch"`
-	Build                  string      `json:"build"`
-	BuildNumber            int64       `json:"build_number"`
-	Channel                *string     `json:"channel"`
-	Constrains             []string    `json:"constrains"`
-	Depends                []string    `json:"depends"`
-	Features               *string     `json:"features"`
-	Files                  []string    `json:"files"`
-	Fn                     string      `json:"fn"`
-	License                *string     `json:"license"`
-	LicenseFamily          *string     `json:"license_family"`
-	Link                   recordLink  `json:"link"`
-	MD5                    *string     `json:"md5"`
-	Name                   string      `json:"name"`
-	Noarch                 *string     `json:"noarch,omitempty"`
-	PathsData              recordPaths `json:"paths_data"`
-	Platform               *string     `json:"platform"`
-	Purls                  []string    `json:"purls,omitempty"`
-	PythonSitePackagesPath *string     `json:"python_site_packages_path,omitempty"`
-	SHA256                 string      `json:"sha256"`
-	Size                   *int64      `json:"size"`
-	Subdir                 string      `json:"subdir"`
-	Timestamp              *int64      `json:"timestamp,omitempty"`
-	TrackFeatures          string      `json:"track_features"`
-	URL                    string      `json:"url"`
-	Version                string      `json:"version"`
-}
-
-type recordLink struct {
-	Source string `json:"source"`
-	Type   int    `json:"type"`
-}
-
+// recordPaths is the paths_data of a record.
 type recordPaths struct {
 	Version int          `json:"paths_version"`
 	Paths   []recordPath `json:"paths"`
@@ -65,20 +29,35 @@ type recordPath struct {
 	NoLink         bool   `json:"no_link,omitempty"`
 }
 
-// linkTypeHard is recorded whatever method was used, so that a record's bytes do
-// not depend on the file system.
-const linkTypeHard = 1
+// recordLink says how files came to their place. The type is always 1 (hard
+// link) and the source empty, whatever was done, so that a record's bytes do not
+// depend on file systems or on where packages were kept.
+type recordLink struct {
+	Source string `json:"source"`
+	Type   int    `json:"type"`
+}
 
-// content is the digest and size of a written file.
+// content is the digest and size of a file.
 type content struct {
 	SHA256 string
 	Size   int64
 }
 
-// recordJSON makes the record of package i. inPrefix tells, by path, the content
-// of files that were written (patched and generated ones).
+// recordJSON makes conda-meta/<name>-<version>-<build>.json of package i (CEP
+// 32): the record that the lock has, and what the package put where. Keys are
+// sorted. inPrefix tells, by path, the content of files that were written
+// (patched and generated ones).
 func (p *Plan) recordJSON(i int, inPrefix map[string]content) ([]byte, error) {
-	r := newRecord(p.Packages[i].Lock)
+	pkg := p.Packages[i]
+	record := make(map[string]any)
+	locked := make(map[string]json.RawMessage)
+	if err := json.Unmarshal(pkg.Lock.Record(), &locked); err != nil {
+		return nil, fmt.Errorf("record of %s in the lock: %w", label(pkg), err)
+	}
+	for k, v := range locked {
+		record[k] = v
+	}
+	files, paths := []string{}, []recordPath{}
 	for j := range p.placed[i] {
 		pl := &p.placed[i][j]
 		if !pl.won {
@@ -89,18 +68,39 @@ func (p *Plan) recordJSON(i int, inPrefix map[string]content) ([]byte, error) {
 			return nil, err
 		}
 		if pl.Kind != KindDir {
-			r.Files = append(r.Files, pl.Path)
+			files = append(files, pl.Path)
 		}
-		r.PathsData.Paths = append(r.PathsData.Paths, rp)
+		paths = append(paths, rp)
+	}
+	record["files"] = files
+	record["paths_data"] = recordPaths{Version: 1, Paths: paths}
+	record["link"] = recordLink{Type: 1}
+	record["requested_specs"] = []string{}
+	if u, ok := locationURL(pkg.Lock.Location); ok {
+		record["url"] = u
 	}
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(r); err != nil {
-		return nil, fmt.Errorf("record of %s: %w", label(p.Packages[i]), err)
+	if err := enc.Encode(record); err != nil {
+		return nil, fmt.Errorf("record of %s: %w", label(pkg), err)
 	}
 	return buf.Bytes(), nil
+}
+
+// locationURL writes a path of the lock as a file URL, since readers of records
+// insist on a URL; a relative one stays relative (file:dir/x), so that it does
+// not depend on where the lock lies. ok is false for what is a URL already.
+func locationURL(location string) (string, bool) {
+	if i := strings.IndexByte(location, ':'); i > 1 && !strings.ContainsAny(location[:i], "/.") {
+		return "", false
+	}
+	escaped := (&url.URL{Path: location}).EscapedPath()
+	if strings.HasPrefix(location, "/") {
+		return "file://" + escaped, true
+	}
+	return "file:" + escaped, true
 }
 
 // recordPath describes one path that package i has in the prefix.
@@ -157,41 +157,4 @@ func (p *Plan) recordDigests(i int, pl *placed, have content, rp *recordPath) {
 		size = *pl.recorded.Size
 	}
 	rp.Size = &size
-}
-
-// newRecord fills in what the lock says of a package.
-func newRecord(c *lockfile.CondaPackage) *record {
-	r := &record{
-		Arch: optional(c.Arch), Build: c.Build, BuildNumber: c.BuildNumber, Channel: optional(withoutCredentials(c.Channel)),
-		Constrains: nonNil(c.Constrains), Depends: nonNil(c.Depends), Features: optional(c.Features), Files: []string{},
-		Fn: c.FileName, License: optional(c.License), LicenseFamily: optional(c.LicenseFamily),
-		Link: recordLink{Type: linkTypeHard}, MD5: optional(c.MD5), Name: c.Name, Noarch: optional(c.Noarch),
-		PathsData: recordPaths{Version: 1, Paths: []recordPath{}}, Platform: optional(c.OS),
-		PythonSitePackagesPath: optional(c.PythonSitePackagesPath), SHA256: c.SHA256, Subdir: c.Subdir,
-		TrackFeatures: strings.Join(c.TrackFeatures, " "), URL: withoutCredentials(c.URL), Version: c.Version,
-	}
-	if c.HasPurls {
-		r.Purls = nonNil(c.Purls)
-	}
-	if c.Size > 0 {
-		r.Size = &c.Size
-	}
-	if c.Timestamp > 0 {
-		r.Timestamp = &c.Timestamp
-	}
-	return r
-}
-
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-func nonNil(s []string) []string {
-	if s == nil {
-		return []string{}
-	}
-	return s
 }

@@ -90,7 +90,7 @@ func stepName(env []string) string {
 func findHolder(ctx context.Context, env []string, self, trees, root string) (*holder, error) {
 	name := stepName(env)
 	if name == "" {
-		return startHolder(self, trees, root)
+		return startHolder(ctx, self, trees, root)
 	}
 	dir, err := holderDir()
 	if err != nil {
@@ -144,7 +144,7 @@ func shared(ctx context.Context, f *os.File, self, trees, root string) (*holder,
 		return &h, nil
 	}
 	sweep(filepath.Dir(f.Name()), filepath.Base(f.Name()))
-	fresh, err := startHolder(self, trees, root)
+	fresh, err := startHolder(ctx, self, trees, root)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package wrapper
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -20,18 +22,28 @@ import (
 
 // Words by which this program calls itself; Main serves them.
 const (
+	// StartWord starts a holder and ends, so that the holder is no child of the
+	// program that is launched: start TREES PREFIX_ROOT.
+	StartWord = "wrapper-start"
 	// HoldWord makes the namespace and keeps it: hold TREES PREFIX_ROOT READY_FD.
 	HoldWord = "wrapper-hold"
 	// EnterWord goes on within it: enter JOB_FD.
 	EnterWord = "wrapper-enter"
 )
 
+// Serves tells whether Main serves a word.
+func Serves(word string) bool {
+	return word == StartWord || word == HoldWord || word == EnterWord
+}
+
 // Main runs the parts of a launch that this program calls itself for; args[0]
-// is HoldWord or EnterWord. It returns the exit code.
+// is one of the words. It returns the exit code.
 func Main(args []string) int {
 	var code int
 	var err error
 	switch {
+	case args[0] == StartWord && len(args) == 3:
+		code, err = start(args[1], args[2], os.Stdout)
 	case args[0] == HoldWord && len(args) == 4:
 		code, err = hold(args[1], args[2], args[3])
 	case args[0] == EnterWord && len(args) == 2:
@@ -180,17 +192,40 @@ func entered(arg string) (int, error) {
 	return j.become(context.Background(), os.Stderr)
 }
 
-// startHolder starts the process that makes and keeps a namespace, and waits
-// until the prefix root is attached in it.
-func startHolder(self, trees, root string) (*holder, error) {
+// startHolder has a holder started, and returns when the prefix root is
+// attached in its namespace.
+func startHolder(ctx context.Context, self, trees, root string) (*holder, error) {
+	cmd := exec.CommandContext(ctx, self, StartWord, trees, root)
+	cmd.Env, cmd.Dir = []string{}, "/"
+	var said, failure bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &failure
+	if err := cmd.Run(); err != nil {
+		msg := strings.TrimPrefix(strings.TrimSpace(failure.String()), "hpcenv: error: ")
+		if msg == "" {
+			msg = fmt.Sprintf("%s %s: %v", self, StartWord, err)
+		}
+		return nil, api.Errorf(api.ExitUnreachable, "the environment is not attached on this host: %s", msg)
+	}
+	h := new(holder)
+	if err := json.Unmarshal(said.Bytes(), h); err != nil {
+		return nil, fmt.Errorf("attaching: %s %s: %w", self, StartWord, err)
+	}
+	return h, nil
+}
+
+// start starts the process that makes and keeps a namespace, waits until the
+// prefix root is attached in it, and tells which it is.
+func start(trees, root string, out io.Writer) (int, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return failed(err)
+	}
 	ready, readyW, err := os.Pipe()
 	if err != nil {
-		return nil, fmt.Errorf("attaching: %w", err)
+		return failed(err)
 	}
-	defer ready.Close()
 	cmd := exec.Command(self, HoldWord, trees, root, "3")
-	cmd.Env = []string{}
-	cmd.Dir = "/"
+	cmd.Env, cmd.Dir = []string{}, "/"
 	cmd.ExtraFiles = []*os.File{readyW}
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
@@ -205,18 +240,21 @@ func startHolder(self, trees, root string) (*holder, error) {
 		err = cerr
 	}
 	if err != nil {
-		return nil, api.Errorf(api.ExitUnreachable, "the environment is not attached on this host, and a namespace to attach it in was refused: %v\nnext: use sbatch --env-lock, or ask the administrator to bind %s at %s at boot, or to allow user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, or an AppArmor profile for hpcenv)", err, trees, root)
+		return api.ExitUnreachable, fmt.Errorf("a namespace to attach it in was refused: %w\nnext: use sbatch --env-lock, or ask the administrator to bind %s at %s at boot, or to allow user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, or an AppArmor profile for hpcenv)", err, trees, root)
 	}
 	said, err := io.ReadAll(io.LimitReader(ready, 4096))
 	if err != nil || string(said) != "ready" {
 		if len(said) == 0 {
 			said = []byte(fmt.Sprintf("the holder ended early (%v)", cmd.Wait()))
 		}
-		return nil, api.Errorf(api.ExitUnreachable, "attaching %s at %s in a namespace of your own: %s\nnext: use sbatch --env-lock, or ask the administrator to bind it at boot", trees, root, said)
+		return api.ExitUnreachable, fmt.Errorf("attaching %s at %s in a namespace of your own: %s\nnext: use sbatch --env-lock, or ask the administrator to bind it at boot", trees, root, said)
 	}
-	start, err := startTime(cmd.Process.Pid)
+	begun, err := startTime(cmd.Process.Pid)
 	if err != nil {
-		return nil, fmt.Errorf("attaching: %w", err)
+		return failed(err)
 	}
-	return &holder{Pid: cmd.Process.Pid, Start: start}, nil
+	if err := json.NewEncoder(out).Encode(holder{Pid: cmd.Process.Pid, Start: begun}); err != nil {
+		return failed(err)
+	}
+	return api.ExitDone, nil
 }

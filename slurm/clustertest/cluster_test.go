@@ -3,7 +3,6 @@
 package clustertest
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -26,12 +24,11 @@ type cluster struct {
 	program string // contrib/devcluster/devcluster
 	// state is the cluster's one directory, bin the test's programs in it.
 	state, bin, store, nodeStore, prefixRoot, helper string
-	// channel is the folder of the demo's channel, projects its lock files.
-	channel, projects string
-	server            *exec.Cmd
-	aarch64           bool
-	suite             string // "" or the Debian release the cluster runs from
-	env               []string
+	projects                                         string // the demo's lock files
+	server                                           *exec.Cmd
+	aarch64                                          bool
+	suite                                            string // "" or the Debian release the cluster runs from
+	env                                              []string
 }
 
 // startCluster makes everything a story needs. On an error the cluster, if not
@@ -57,16 +54,15 @@ func startCluster() (*cluster, error) {
 	if err := c.devcluster("stop", "--purge").Run(); err != nil {
 		return nil, fmt.Errorf("stopping an earlier cluster: %w", err)
 	}
-	out, err := c.run(filepath.Join(root, "contrib/demo/channel.sh"))
-	if err != nil {
-		return nil, fmt.Errorf("the demo channel: %w", err)
-	}
-	c.channel = strings.TrimSpace(lastLine(out))
 	base, err := c.serve()
 	if err != nil {
 		return c, err
 	}
-	args := []string{"start", "--nodes", "3", "--daemon-fetch-allow", strings.TrimPrefix(base, "http://")}
+	conf := filepath.Join(os.TempDir(), "hpcenv-clustertest.yaml")
+	if err := os.WriteFile(conf, []byte("fetch:\n  allow: [\"127.0.0.1\"]\n"), 0o644); err != nil {
+		return c, err
+	}
+	args := []string{"start", "--nodes", "3", "--daemon-conf", conf}
 	if c.aarch64 {
 		args = append(args, "--aarch64")
 	}
@@ -79,7 +75,7 @@ func startCluster() (*cluster, error) {
 	if err := installPrograms(c.bin, slices.Collect(maps.Keys(programs))); err != nil {
 		return c, err
 	}
-	if _, err := c.mkchannel("project", "--channel", c.channel, "--out", c.projects, "--base", base); err != nil {
+	if _, err := c.channelTool("project", c.projects, base).Output(); err != nil {
 		return c, fmt.Errorf("the demo's locks: %w", err)
 	}
 	return c, nil
@@ -94,7 +90,7 @@ func (c *cluster) stop() error {
 }
 
 // serve starts the channel's HTTP server and returns its base URL.
-func (c *cluster) serve(faults ...string) (string, error) {
+func (c *cluster) serve() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
@@ -103,12 +99,12 @@ func (c *cluster) serve(faults ...string) (string, error) {
 	if err := l.Close(); err != nil {
 		return "", err
 	}
-	c.server = exec.Command(filepath.Join(c.root, "build/mkchannel"), append([]string{"serve", "--dir", c.channel, "--addr", addr}, faults...)...)
-	c.server.Stderr = os.Stderr
+	c.server = c.channelTool("serve", "--addr", addr)
+	c.server.Stdout = os.Stderr
 	if err := c.server.Start(); err != nil {
 		return "", err
 	}
-	return "http://" + addr, poll(10*time.Second, "the channel's server", func() (bool, error) {
+	return "http://" + addr, poll(10*time.Minute, "the channel's server", func() (bool, error) {
 		conn, err := net.Dial("tcp", addr)
 		if err != nil {
 			return false, nil
@@ -117,15 +113,13 @@ func (c *cluster) serve(faults ...string) (string, error) {
 	})
 }
 
-func (c *cluster) mkchannel(args ...string) ([]byte, error) {
-	return c.run(filepath.Join(c.root, "build/mkchannel"), args...)
-}
-
-func (c *cluster) run(name string, args ...string) ([]byte, error) {
-	cmd := exec.Command(name, args...)
+// channelTool runs contrib/demo/channel.sh, which makes the channel first if it
+// is not made yet.
+func (c *cluster) channelTool(args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(c.root, "contrib/demo/channel.sh"), args...)
 	cmd.Dir = c.root
 	cmd.Stderr = os.Stderr
-	return cmd.Output()
+	return cmd
 }
 
 func (c *cluster) devcluster(args ...string) *exec.Cmd {
@@ -181,11 +175,6 @@ func chownTree(dir, account string) error {
 		}
 		return os.Lchown(path, uid, gid)
 	})
-}
-
-func lastLine(b []byte) string {
-	lines := bytes.Split(bytes.TrimSpace(b), []byte("\n"))
-	return string(lines[len(lines)-1])
 }
 
 func ignoreExit(err error) error {

@@ -50,6 +50,11 @@ type runner struct{ m *testing.M }
 
 func (r runner) Run() int {
 	flag.Parse()
+	// One story at a time: each asserts that it leaves nothing behind.
+	if err := flag.Set("test.parallel", "1"); err != nil {
+		fmt.Fprintln(os.Stderr, "clustertest:", err)
+		return 1
+	}
 	c, err := startCluster()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "clustertest:", err)
@@ -108,7 +113,7 @@ func (c *cluster) setup(env *testscript.Env) error {
 			return err
 		}
 	}
-	env.Vars = append(env.Vars, c.env...)
+	env.Setenv("HPCENV_DEVCLUSTER", c.state)
 	env.Setenv("HOME", home)
 	env.Setenv("DEVCLUSTER", c.program)
 	env.Setenv("USERPATH", c.bin+":"+c.state+"/sw/bin:/usr/local/bin:/usr/bin:/bin")

@@ -8,6 +8,8 @@ package channel
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -32,8 +34,42 @@ type Channel struct {
 	Version int `json:"version"`
 	// Python version, "3.11".
 	Python string `json:"python"`
+	// Interpreters are the files that must answer to "python", by subdir: what a
+	// test compares a job's output with.
+	Interpreters map[string]Interpreter `json:"interpreters"`
 	// Packages, sorted by subdir and file.
 	Packages []Entry `json:"packages"`
+}
+
+// Interpreter is the Python program in package python.
+type Interpreter struct {
+	// Path below the prefix. The file holds no placeholder, so that SHA256 is
+	// that of the installed file, too.
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256"`
+	// Version of package python, and of package numpy.
+	Version string `json:"version"`
+	NumPy   string `json:"numpy"`
+}
+
+// interpreters finds them in the packages.
+func interpreters(packages []*condapkg.Package, python string) map[string]Interpreter {
+	numpy := map[string]string{}
+	for _, p := range packages {
+		if p.Name == "numpy" {
+			numpy[p.Subdir] = p.Version
+		}
+	}
+	out := map[string]Interpreter{}
+	for _, p := range packages {
+		for _, f := range p.Files {
+			if p.Name == "python" && f.Path == "bin/python"+python {
+				sum := sha256.Sum256(f.Data)
+				out[p.Subdir] = Interpreter{Path: f.Path, SHA256: hex.EncodeToString(sum[:]), Version: p.Version, NumPy: numpy[p.Subdir]}
+			}
+		}
+	}
+	return out
 }
 
 const indexFile = "channel.json"
@@ -75,7 +111,7 @@ func Write(ctx context.Context, dir, python string, packages []*condapkg.Package
 		return nil, fmt.Errorf("channel: %w", err)
 	}
 	defer os.RemoveAll(tmp)
-	c := &Channel{Version: 1, Python: python, Packages: make([]Entry, len(packages))}
+	c := &Channel{Version: 1, Python: python, Packages: make([]Entry, len(packages)), Interpreters: interpreters(packages, python)}
 	for _, p := range packages {
 		if err := os.MkdirAll(filepath.Join(tmp, p.Subdir), 0o755); err != nil {
 			return nil, fmt.Errorf("channel: %w", err)

@@ -107,7 +107,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) file(w *writer, r *http.Request) {
-	name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
+	name := strings.TrimPrefix(path.Clean("/"+r.URL.Path), "/")
+	if name == "" {
+		name = "."
+	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		http.Error(w, "only GET and HEAD", http.StatusMethodNotAllowed)
 		return

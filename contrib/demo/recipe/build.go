@@ -62,6 +62,10 @@ func Build(ctx context.Context, aptDir string, probe []byte, log func(format str
 		return nil, "", err
 	}
 	dropDangling(out)
+	log("compiling Python sources")
+	if err := addByteCode(ctx, out, archs, py); err != nil {
+		return nil, "", err
+	}
 	own, err := Own(ctx, archs, probe)
 	if err != nil {
 		return nil, "", err

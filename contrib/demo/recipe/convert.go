@@ -16,7 +16,7 @@ import (
 
 // version is part of every build string; raise it when packages change while
 // the Debian packages do not.
-const version = "1"
+const version = "2"
 
 // Timestamp of all packages, in milliseconds: a fixed day, so that the same
 // Debian packages always give the same archives.

@@ -38,6 +38,9 @@ var activateGex []byte
 //go:embed files/deactivate-gex.sh
 var deactivateGex []byte
 
+//go:embed files/compile.py
+var compilePy []byte
+
 // Names of the demo's own packages.
 const (
 	NamePrefix = "hpcenv-demo-prefix" // a binary with a compiled-in prefix
