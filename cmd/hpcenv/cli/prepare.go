@@ -59,7 +59,7 @@ func (a *app) prepare(ctx context.Context, path string, f prepareFlags) error {
 	if err != nil {
 		return err
 	}
-	shown := newProgress(a.stderr, header(req.Lock))
+	shown := newProgress(a.stderr, header(req.Lock), false)
 	report := shown.report
 	if f.json {
 		report = nil
