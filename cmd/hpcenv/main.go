@@ -12,7 +12,6 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/service"
 	"github.com/hpcenv/hpcenv/hooks/helper"
-	"github.com/hpcenv/hpcenv/hooks/wrapper"
 )
 
 func main() {
@@ -22,8 +21,6 @@ func main() {
 		switch os.Args[1] {
 		case "spank", "slurm-hook":
 			os.Exit(helper.Main(os.Args[1:], helper.Deps{Local: local}))
-		case wrapper.HoldWord, wrapper.EnterWord:
-			os.Exit(wrapper.Main(os.Args[1:]))
 		}
 	}
 	os.Exit(cli.Main(os.Args[1:]))
