@@ -40,8 +40,8 @@ go-build:
 
 # slurm/spank has a Makefile of its own, which knows what is up to date.
 shim:
-	$(MAKE) --no-print-directory -C slurm/spank CC=$(CC) OUT=$(CURDIR)/$(BUILD)/shim/amd64
-	$(MAKE) --no-print-directory -C slurm/spank CC=$(CC_ARM64) OUT=$(CURDIR)/$(BUILD)/shim/arm64
+	$(MAKE) --no-print-directory -s -C slurm/spank CC=$(CC) OUT=$(CURDIR)/$(BUILD)/shim/amd64
+	$(MAKE) --no-print-directory -s -C slurm/spank CC=$(CC_ARM64) OUT=$(CURDIR)/$(BUILD)/shim/arm64
 	@mkdir -p $(BUILD)/amd64 $(BUILD)/arm64
 	@for arch in amd64 arm64; do \
 		cmp -s $(BUILD)/shim/$$arch/hpcenv_spank.so $(BUILD)/$$arch/hpcenv_spank.so || \
@@ -77,7 +77,7 @@ unit: | $(RESULTS)
 	contrib/ci/gotest.sh $(RESULTS)/unit.json -race -timeout 10m ./...
 
 ctest:
-	$(MAKE) --no-print-directory -C slurm/spank CC=$(CC) OUT=$(CURDIR)/$(BUILD)/shim/amd64 test
+	$(MAKE) --no-print-directory -s -C slurm/spank CC=$(CC) OUT=$(CURDIR)/$(BUILD)/shim/amd64 test
 
 # The roots that the cluster tests need, made once per machine.
 roots:

@@ -39,6 +39,8 @@ part_slurmctld() {
 
 part_node() {
 	local dir=$STATE/nodes/$NAME
+	# The namespaces are there; from now on any CPU will do.
+	taskset --cpu-list --pid "0-$(($(nproc --all) - 1))" $$ >/dev/null
 	hostname "$NAME"
 	if [ "$NAME" = a1 ]; then
 		binfmt_enable

@@ -64,11 +64,12 @@ cluster_start() {
 	[ -z "$DAEMON_CONF" ] || cp "$DAEMON_CONF" "$STATE/etc/hpcenvd.more.yaml"
 	[ "$DAEMON" = no ] || daemon_start
 	[ "$MOUNT_MODE" != host ] || trees_make
-	while read -r node; do space_start "$node" node; done < <(node_names)
-	wait_for 90 "all nodes idle (see $STATE/log)" nodes_ready || {
+	while read -r node; do node_start "$node"; done < <(node_names)
+	wait_for 90 "all nodes idle (see $STATE/log)" nodes_settled || {
 		slurm sinfo -N -l >&2 || true
 		return 1
 	}
+	nodes_ended
 	printf 'devcluster: Slurm %s, nodes %s, ready in %s s; state in %s\n' "$SLURM_VERSION" \
 		"$(node_names | tr '\n' ' ' | sed 's/ $//')" "$(elapsed "$began")" "$STATE"
 }
@@ -103,13 +104,23 @@ slurm() {
 	"${ENTER[@]}" env SLURM_CONF="$STATE/etc/slurm.conf" "$@"
 }
 
-nodes_ready() {
+# Whether there is nothing to wait for any more: all nodes are idle, or one has
+# ended.
+nodes_settled() { ! nodes_ended || nodes_idle; }
+
+nodes_idle() {
+	[ "$(slurm sinfo -h -N -p all -t idle -o %N | sort -u | wc -l)" = "$(node_names | wc -l)" ]
+}
+
+# Fails with what it last said where a node has ended.
+nodes_ended() {
 	local node
 	for node in $(node_names); do
-		# A dead node is not worth the wait.
-		space_alive "$node" || die "node $node ended (see $STATE/log/$node.*)"
+		space_alive "$node" && continue
+		say "node $node has ended; its last words ($STATE/log/$node.* has all):"
+		tail -q -n 3 "$STATE/log/$node".* >&2
+		return 1
 	done
-	[ "$(slurm sinfo -h -N -p all -t idle -o %N | sort -u | wc -l)" = "$(node_names | wc -l)" ]
 }
 
 daemon_start() {
@@ -131,6 +142,15 @@ CONF
 	[ ! -e "$STATE/etc/hpcenvd.more.yaml" ] || cat "$STATE/etc/hpcenvd.more.yaml"
 }
 
+node_start() {
+	mkdir -p "$STATE/spool/$1"
+	if [ "$CONTAINER_TMPFS" = yes ]; then
+		SPACE_ON_CPU=(taskset --cpu-list "$(ns_cpu_find)")
+	fi
+	space_start "$1" node
+	SPACE_ON_CPU=()
+}
+
 # What nodes bind at the prefix root when they come up must be there by then.
 trees_make() {
 	setpriv --reuid hpcenvd --regid "$(id -g hpcenvd)" --init-groups \
@@ -146,7 +166,7 @@ part_start() {
 	hpcenvd) daemon_start ;;
 	*)
 		node_names | grep -qx -- "$name" || die_usage "no such part: $name"
-		space_start "$name" node
+		node_start "$name"
 		;;
 	esac
 }
