@@ -9,7 +9,9 @@ import (
 // topological sorts packages so that dependencies come before what needs them;
 // among independents the greater name comes first. The result depends on names
 // and dependencies only, never on the order given. Where packages need one
-// another in a circle, those for one architecture come before noarch ones.
+// another in a circle, those for one architecture come before noarch ones; a
+// circle of one kind is entered at its least name, which so comes last of it
+// (there rattler's order follows from a hash table and cannot be reproduced).
 //
 // The order decides who owns a path that several packages have: the last one.
 func topological(pkgs []Package) []Package {
