@@ -12,6 +12,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/service"
 	"github.com/hpcenv/hpcenv/hooks/helper"
+	"github.com/hpcenv/hpcenv/hooks/wrapper"
 )
 
 func main() {
@@ -22,6 +23,9 @@ func main() {
 		case "spank", "slurm-hook":
 			os.Exit(helper.Main(os.Args[1:], helper.Deps{Local: local}))
 		}
+	}
+	if len(os.Args) > 1 && wrapper.Serves(os.Args[1]) {
+		os.Exit(wrapper.Main(os.Args[1:])) // hpcenv run calls itself
 	}
 	os.Exit(cli.Main(os.Args[1:]))
 }
