@@ -50,7 +50,9 @@ int activate_run(spank_t sp, const struct node *n)
 	}
 	struct run_spec s = {
 		.path = c->helper, .argv = a.v, .envp = env, .timeout_ms = c->activate_timeout * 1000, .own_group = true,
-		.out = g->data, .out_size = REGION_DATA,
+		/* A helper that cannot be killed must not keep the task's own
+		 * stderr: slurmstepd would wait for its end. */
+		.relay_stderr = true, .out = g->data, .out_size = REGION_DATA,
 	};
 	run_helper(&s, &r);
 	args_free(&a);

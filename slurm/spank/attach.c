@@ -50,7 +50,8 @@ void attach_run(spank_t sp, const struct node *n)
 	args_add(&a, "spank");
 	args_add(&a, "attach");
 	args_add(&a, "--store=%s", c->store);
-	args_add(&a, "--owner=%s", c->owner);
+	if (c->owner[0])
+		args_add(&a, "--owner=%s", c->owner);
 	args_add(&a, "--prefix-root=%s", c->prefix_root);
 	args_add(&a, "--uid=%u", (unsigned)n->uid);
 	args_add(&a, "--gid=%u", (unsigned)n->gid);

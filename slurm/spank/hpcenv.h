@@ -75,6 +75,7 @@ struct run_spec {
 	bool own_group;        /* its own process group, killed as a whole */
 	bool forward_signals;  /* pass on INT, TERM, HUP, QUIT while waiting */
 	bool capture_stderr;   /* into the same buffer as stdout */
+	bool relay_stderr;     /* through a pipe to this process's stderr */
 	bool become;           /* take uid, gid, drop other groups */
 	uid_t uid;
 	gid_t gid;
@@ -90,7 +91,7 @@ struct run_result {
 };
 
 void run_helper(const struct run_spec *s, struct run_result *r);
-void run_child(const struct run_spec *s, int out, int status, pid_t parent) __attribute__((noreturn));
+void run_child(const struct run_spec *s, int out, int err, int status, pid_t parent) __attribute__((noreturn));
 int run_describe(const struct run_result *r, const char *path, unsigned timeout_s, char *buf, size_t size);
 
 /* records.c: what a helper answers on stdout. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "hpcenv.h"
@@ -118,21 +119,11 @@ static void say_off(spank_t sp, const struct node *n)
 		slurm_error("hpcenv: switched off by %s", n->config->off);
 }
 
-/* node_task runs in each task, as the user, just before exec. */
-int node_task(spank_t sp, struct node *n)
+static void launch(spank_t sp, const struct node *n)
 {
 	struct region *g = n->region;
 	int code;
 
-	if (n->entered)
-		spank_unsetenv(sp, ATTACH_VARIABLE);
-	if (n->state == NODE_IDLE)
-		return 0;
-	name_node(sp, n);
-	if (n->state == NODE_OFF) {
-		say_off(sp, n);
-		return 0;
-	}
 	if (n->config->bad[0])
 		refuse(n, CODE_UNREACHABLE, n->config->bad);
 	if (n->broken)
@@ -157,5 +148,27 @@ int node_task(spank_t sp, struct node *n)
 		code = activate_apply(sp, n);
 	if (code)
 		refuse(n, code, g->message);
+}
+
+/* node_task runs in each task, as the user, just before exec. */
+int node_task(spank_t sp, struct node *n)
+{
+	char name[17] = "";
+
+	if (n->entered)
+		spank_unsetenv(sp, ATTACH_VARIABLE);
+	if (n->state == NODE_IDLE)
+		return 0;
+	name_node(sp, n);
+	if (n->state == NODE_OFF) {
+		say_off(sp, n);
+		return 0;
+	}
+	/* proctrack/linuxproc kills no process that is named slurmstepd, and a
+	 * task that waits here must be killable. */
+	prctl(PR_GET_NAME, name);
+	prctl(PR_SET_NAME, "hpcenv");
+	launch(sp, n);
+	prctl(PR_SET_NAME, name);
 	return 0;
 }

@@ -69,7 +69,8 @@ void node_end(spank_t sp, struct node *n)
 		};
 		run_helper(&s, &r);
 		text[r.out_len] = '\0';
-		if (r.how != RUN_EXITED || r.code)
+		/* killed: somebody else ends the step already */
+		if ((r.how != RUN_EXITED || r.code) && r.how != RUN_SIGNALED)
 			slurm_error("hpcenv: step %u.%u was refused here, but %s failed to end it on its other nodes: %s", n->job, n->step,
 				    n->config->scancel, text);
 	}

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -65,6 +64,26 @@ static bool take(int fd, const struct run_spec *s, struct run_result *r)
 	}
 }
 
+/* Passes on what is there. False at the end of the pipe. */
+static bool relay(int fd)
+{
+	char buf[4096];
+
+	for (;;) {
+		ssize_t n = read(fd, buf, sizeof(buf));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 && errno == EAGAIN;
+		for (ssize_t done = 0; done < n;) {
+			ssize_t w = write(STDERR_FILENO, buf + done, (size_t)(n - done));
+			if (w < 0 && errno != EINTR)
+				break; /* nobody reads this job's stderr */
+			done += w > 0 ? w : 0;
+		}
+	}
+}
+
 static bool reaped(pid_t pid, struct run_result *r)
 {
 	int status;
@@ -109,12 +128,16 @@ static void stop(const struct run_spec *s, pid_t pid, struct run_result *r)
 		nanosleep(&nap, NULL); /* in uninterruptible sleep it stays; it is abandoned */
 }
 
-static void wait_for(const struct run_spec *s, pid_t pid, int out, int status, int sigs, struct run_result *r)
+enum { OUT, STATUS, SIGS, ERR, WATCHED };
+
+static void wait_for(const struct run_spec *s, pid_t pid, const int *fd, struct run_result *r)
 {
-	struct pollfd p[3] = { { out, POLLIN, 0 }, { status, POLLIN, 0 }, { sigs, POLLIN, 0 } };
+	struct pollfd p[WATCHED];
 	long end = s->timeout_ms ? now_ms() + (long)s->timeout_ms : 0;
 	int noexec = 0, slice = 1;
 
+	for (int i = 0; i < WATCHED; i++)
+		p[i] = (struct pollfd){ .fd = fd[i], .events = POLLIN };
 	while (!reaped(pid, r)) {
 		long left = end ? end - now_ms() : slice;
 		if (left <= 0) {
@@ -123,25 +146,29 @@ static void wait_for(const struct run_spec *s, pid_t pid, int out, int status, i
 		}
 		/* With the pipe open its end wakes us; only a helper that leaves the
 		 * pipe to a child of its own, or has closed it, is waited for in slices. */
-		int got = poll(p, 3, (int)(left < slice ? left : slice));
+		int got = poll(p, WATCHED, (int)(left < slice ? left : slice));
 		slice = slice < 20 ? slice * 2 : 20;
 		if (got <= 0)
 			continue;
-		if (p[0].revents && !take(out, s, r)) {
-			p[0].fd = -1;
+		if (p[OUT].revents && !take(fd[OUT], s, r)) {
+			p[OUT].fd = -1;
 			slice = 1;
 		}
-		if (p[1].revents) {
-			if (read(status, &noexec, sizeof(noexec)) != (ssize_t)sizeof(noexec))
+		if (p[ERR].revents && !relay(fd[ERR]))
+			p[ERR].fd = -1;
+		if (p[STATUS].revents) {
+			if (read(fd[STATUS], &noexec, sizeof(noexec)) != (ssize_t)sizeof(noexec))
 				noexec = 0;
-			p[1].fd = -1;
+			p[STATUS].fd = -1;
 		}
-		if (p[2].revents)
-			forward(&p[2].fd, pid);
+		if (p[SIGS].revents)
+			forward(&p[SIGS].fd, pid);
 	}
-	if (p[0].fd >= 0)
-		take(out, s, r);
-	if (p[1].fd >= 0 && read(status, &noexec, sizeof(noexec)) != (ssize_t)sizeof(noexec))
+	if (p[OUT].fd >= 0)
+		take(fd[OUT], s, r);
+	if (p[ERR].fd >= 0)
+		relay(fd[ERR]);
+	if (p[STATUS].fd >= 0 && read(fd[STATUS], &noexec, sizeof(noexec)) != (ssize_t)sizeof(noexec))
 		noexec = 0;
 	if (noexec) {
 		r->how = RUN_NOEXEC;
@@ -149,23 +176,25 @@ static void wait_for(const struct run_spec *s, pid_t pid, int out, int status, i
 	}
 }
 
+static void close_all(const int *fd, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (fd[i] >= 0)
+			close(fd[i]);
+}
+
 /* run_helper runs one process and tells how it ended. While it runs with
  * forward_signals, INT, TERM, HUP and QUIT are blocked here, passed on to it,
  * and take their usual effect on this process afterwards. */
 void run_helper(const struct run_spec *s, struct run_result *r)
 {
-	int out[2], status[2], sigs = -1;
+	int out[2] = { -1, -1 }, err[2] = { -1, -1 }, status[2] = { -1, -1 }, sigs = -1;
 	sigset_t block, before;
 
 	*r = (struct run_result){ .how = RUN_ERROR };
-	if (high_pipe(out)) {
+	if (high_pipe(out) || high_pipe(status) || (s->relay_stderr && high_pipe(err))) {
 		r->code = errno;
-		return;
-	}
-	if (high_pipe(status)) {
-		r->code = errno;
-		close(out[0]);
-		close(out[1]);
+		close_all((int[]){ out[0], out[1], status[0], status[1] }, 4);
 		return;
 	}
 	sigemptyset(&block);
@@ -180,45 +209,14 @@ void run_helper(const struct run_spec *s, struct run_result *r)
 		sigs = signalfd(-1, &block, SFD_CLOEXEC | SFD_NONBLOCK);
 	pid_t parent = getpid(), pid = fork();
 	if (pid == 0)
-		run_child(s, out[1], status[1], parent);
+		run_child(s, out[1], s->capture_stderr ? out[1] : err[1], status[1], parent);
 	r->code = errno;
 	if (pid > 0 && s->own_group)
 		setpgid(pid, pid); /* as the child does: whoever is first */
-	close(out[1]);
-	close(status[1]);
+	close_all((int[]){ out[1], status[1], err[1] }, 3);
+	int watched[WATCHED] = { [OUT] = out[0], [STATUS] = status[0], [SIGS] = sigs, [ERR] = err[0] };
 	if (pid > 0)
-		wait_for(s, pid, out[0], status[0], sigs, r);
-	close(out[0]);
-	close(status[0]);
-	if (sigs >= 0)
-		close(sigs);
+		wait_for(s, pid, watched, r);
+	close_all(watched, WATCHED);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
-/* run_describe puts into buf what went wrong with a helper that did not end by
- * exit, and what to do, and returns the exit code that stands for it. */
-int run_describe(const struct run_result *r, const char *path, unsigned timeout_s, char *buf, size_t size)
-{
-	switch (r->how) {
-	case RUN_NOEXEC:
-		snprintf(buf, size, "the helper %s cannot be started: %s; next: exclude this host (--exclude); the administrator installs hpcenv on it or corrects helper= in plugstack.conf",
-			 path, strerror(r->code));
-		return CODE_UNREACHABLE;
-	case RUN_SIGNALED:
-		snprintf(buf, size, "the helper %s crashed (signal %d, %s), a fault of hpcenv or of this host's memory limits; next: exclude this host (--exclude) and report it with the host's log",
-			 path, r->code, strsignal(r->code));
-		return CODE_FAILED;
-	case RUN_TIMEOUT:
-		snprintf(buf, size, "the helper %s did not answer within %u s and was killed; the store or the disk it lies on may hang on this host; next: exclude it (--exclude) and tell the administrator",
-			 path, timeout_s);
-		return CODE_NOT_READY;
-	case RUN_ERROR:
-		snprintf(buf, size, "the helper %s could not be run: %s; next: the host may be short of processes, memory or open files: ask for more memory or exclude it (--exclude)",
-			 path, r->code ? strerror(r->code) : "its exit status was lost");
-		return CODE_FAILED;
-	case RUN_EXITED:
-		break;
-	}
-	snprintf(buf, size, "the helper %s ended with exit code %d", path, r->code);
-	return r->code > 0 && r->code <= CODE_LAST ? r->code : CODE_FAILED;
 }

@@ -21,7 +21,7 @@ static void fail(int status)
 	_exit(n == (ssize_t)sizeof(err) ? 127 : 126);
 }
 
-/* Closes every descriptor from first on, except keep, which must be first. */
+/* Closes every descriptor from first on. */
 static void close_from(int first)
 {
 #ifdef SYS_close_range
@@ -62,9 +62,10 @@ static void exec_search(const struct run_spec *s)
 }
 
 /* run_child turns the forked child into the helper: no signal blocked or
- * ignored, stdin empty, stdout the pipe, nothing else open. out and status are
- * above 2, status is closed by exec. It dies with the process that asked. */
-void run_child(const struct run_spec *s, int out, int status, pid_t parent)
+ * ignored, stdin empty, stdout out, stderr err (-1: as it is), nothing else
+ * open. The descriptors are above 3, status is closed by exec. It dies with the
+ * process that asked. */
+void run_child(const struct run_spec *s, int out, int err, int status, pid_t parent)
 {
 	struct sigaction dfl = { .sa_handler = SIG_DFL };
 	sigset_t none;
@@ -79,9 +80,9 @@ void run_child(const struct run_spec *s, int out, int status, pid_t parent)
 	int null = open("/dev/null", O_RDWR);
 	if (null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0)
 		fail(status);
-	if (s->capture_stderr ? dup2(out, 2) < 0 : fcntl(2, F_GETFD) < 0 && dup2(null, 2) < 0)
-		fail(status);
-	if (status != 3 && dup3(status, 3, O_CLOEXEC) < 0)
+	if (err < 0 && fcntl(2, F_GETFD) < 0)
+		err = null;
+	if ((err >= 0 && dup2(err, 2) < 0) || dup3(status, 3, O_CLOEXEC) < 0)
 		fail(status);
 	close_from(4);
 

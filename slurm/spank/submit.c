@@ -108,7 +108,8 @@ static int ask(spank_t sp, const struct config *c, bool srun)
 	args_add(&a, "--store=%s", c->store);
 	args_add(&a, "--socket=%s", c->socket);
 	args_add(&a, "--prefix-root=%s", c->prefix_root);
-	args_add(&a, "--owner=%s", c->owner);
+	if (c->owner[0])
+		args_add(&a, "--owner=%s", c->owner);
 	args_add(&a, "--lock=%s", lock ? lock : "");
 	args_add(&a, "--name=%s", name ? name : "");
 	args_add(&a, "--wait=%s", wait ? wait : "");
