@@ -151,6 +151,14 @@ node_start() {
 	SPACE_ON_CPU=()
 }
 
+# Whether slurmctld gives jobs to a node: it has answered since it came back.
+node_up() {
+	case $(slurm sinfo -h -n "$1" -p all -o %T) in
+	idle | mixed | allocated) return 0 ;;
+	esac
+	return 1
+}
+
 # What nodes bind at the prefix root when they come up must be there by then.
 trees_make() {
 	setpriv --reuid hpcenvd --regid "$(id -g hpcenvd)" --init-groups \
@@ -162,11 +170,16 @@ part_start() {
 	local name=$1
 	space_alive "$name" && die "$name is running"
 	case $name in
-	munged | slurmctld) space_start "$name" "$name" ;;
+	munged) space_start munged munged ;;
+	slurmctld)
+		space_start slurmctld slurmctld
+		wait_for 30 "slurmctld (see $STATE/log/slurmctld.log)" slurm scontrol ping
+		;;
 	hpcenvd) daemon_start ;;
 	*)
 		node_names | grep -qx -- "$name" || die_usage "no such part: $name"
 		node_start "$name"
+		wait_for 60 "$name in service (see $STATE/log/$name.*)" node_up "$name"
 		;;
 	esac
 }
