@@ -54,7 +54,7 @@ func New(opts Options) *Service {
 	s := &Service{opts: opts, slots: make(chan struct{}, opts.Runs)}
 	s.deps = prepare.Deps{
 		Store: opts.Store, Fetcher: opts.Fetcher, ClusterPlatforms: s.clusterPlatforms,
-		OpenLocal: opts.Embedded, Parallel: opts.Parallel, Program: "hpcenv " + Version(),
+		OpenLocal: opts.Embedded, Parallel: opts.Parallel, Program: "hpcenv " + Version(), Slot: s.slot,
 	}
 	return s
 }
@@ -98,6 +98,23 @@ func OpenReadOnly(root string, absentIsEmpty bool) (*Service, error) {
 	return New(Options{Store: store, Embedded: true}), nil
 }
 
+// slot bounds how many prepares work at once.
+func (s *Service) slot(ctx context.Context, wait func()) (release func(), err error) {
+	release = func() { <-s.slots }
+	select {
+	case s.slots <- struct{}{}:
+		return release, nil
+	default:
+	}
+	wait()
+	select {
+	case s.slots <- struct{}{}:
+		return release, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
 // clusterPlatforms is prepare's question.
 func (s *Service) clusterPlatforms(ctx context.Context) (platforms, notes []string, err error) {
 	inv, note, err := s.opts.Inventory.Current(ctx)
@@ -119,19 +136,7 @@ func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report f
 	if report == nil {
 		report = func(api.Event) {}
 	}
-	select {
-	case s.slots <- struct{}{}:
-	default:
-		report(api.Event{Type: api.EventWait, Text: fmt.Sprintf("%d requests are being served; waiting", cap(s.slots))})
-		select {
-		case s.slots <- struct{}{}:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-	defer func() { <-s.slots }()
-	deps := s.deps
-	res, err := prepare.Run(ctx, &deps, &prepare.Request{
+	res, err := prepare.Run(ctx, &s.deps, &prepare.Request{
 		Lock: req.Lock, Dir: filepath.Dir(req.LockPath), Environments: req.Environments, All: req.All,
 		Platforms: req.Platforms, Activations: req.Activations, DryRun: req.DryRun,
 	}, func(e prepare.Event) { report(api.Event(e)) })

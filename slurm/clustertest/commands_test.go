@@ -25,6 +25,7 @@ func (c *cluster) commands(t *testing.T) map[string]func(ts *testscript.TestScri
 		"node":           c.cmdNode,
 		"nothing-queued": c.cmdNothingQueued,
 		"split":          cmdSplit,
+		"switch-off":     c.cmdSwitchOff,
 		"faulty":         c.cmdFaulty(t),
 		"helper":         c.cmdHelper,
 		"verbs":          cmdVerbs,
@@ -157,4 +158,19 @@ func cmdSplit(ts *testscript.TestScript, neg bool, args []string) {
 	for i, p := range parts {
 		ts.Check(os.WriteFile(ts.MkAbs(args[2+i]), []byte(p), 0o644))
 	}
+}
+
+// switch-off NODE|-: writes the file that switches the plugin off on a node, or
+// removes it again. It never outlives the story.
+func (c *cluster) cmdSwitchOff(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: [!] switch-off NODE")
+	}
+	on := func() error { return c.onNode(args[0], "rm", "-f", "/etc/hpcenv/off").Run() }
+	if neg {
+		ts.Check(on())
+		return
+	}
+	ts.Check(c.onNode(args[0], "sh", "-c", "echo maintenance > /etc/hpcenv/off").Run())
+	ts.Defer(func() { ts.Check(on()) })
 }

@@ -127,6 +127,7 @@ struct node {
 	enum { NODE_IDLE, NODE_OFF, NODE_ACTIVE } state;
 	const struct config *config;
 	char *pin;         /* NULL: the job's file tells */
+	bool entered; /* by a srun from outside the job */
 	bool broken; /* out of memory at the start */
 	bool attach_wanted;
 	bool batch;

@@ -61,7 +61,8 @@ void node_begin(spank_t sp, const struct config *c, struct node *n)
 	pin = env_find(env, PIN_VARIABLE);
 	if (pin && !pin[0])
 		pin = NULL;
-	if (!pin && !(env_find(env, ATTACH_VARIABLE) && job_has_file(n)))
+	n->entered = env_find(env, ATTACH_VARIABLE) != NULL;
+	if (!pin && !(n->entered && job_has_file(n)))
 		return;
 	identify(sp, n);
 	if (config_switched_off(c, n->reason, sizeof(n->reason))) {
@@ -123,6 +124,8 @@ int node_task(spank_t sp, struct node *n)
 	struct region *g = n->region;
 	int code;
 
+	if (n->entered)
+		spank_unsetenv(sp, ATTACH_VARIABLE);
 	if (n->state == NODE_IDLE)
 		return 0;
 	name_node(sp, n);
@@ -133,13 +136,13 @@ int node_task(spank_t sp, struct node *n)
 	if (n->config->bad[0])
 		refuse(n, CODE_UNREACHABLE, n->config->bad);
 	if (n->broken)
-		refuse(n, CODE_FAILED, "out of memory");
+		refuse(n, CODE_FAILED, "out of memory; next: ask for more memory (--mem)");
 	if (n->pin && strncmp(n->pin, "1:", 2))
-		refuse(n, CODE_FAILED, "the job was submitted with a version of hpcenv that this node's does not know. Install one release on all hosts.");
+		refuse(n, CODE_FAILED, "the job was submitted with a version of hpcenv that this node's does not know; next: the administrator installs one release on all hosts");
 	if (n->attach_wanted && g->attach && g->attach_code)
 		refuse(n, g->attach_code, g->message);
 	if (region_lock(g, n->config->attach_timeout + n->config->activate_timeout + 5))
-		refuse(n, CODE_NOT_READY, "the first task of the node did not finish the activation in time. Its activation scripts may hang on this host.");
+		refuse(n, CODE_NOT_READY, "the first task of the node did not finish the activation in time; next: see whether the environment's activation scripts hang on this host, or exclude it (--exclude)");
 	if (n->attach_wanted && g->attach && g->attach_code) {
 		region_unlock(g);
 		refuse(n, g->attach_code, g->message);
@@ -154,6 +157,5 @@ int node_task(spank_t sp, struct node *n)
 		code = activate_apply(sp, n);
 	if (code)
 		refuse(n, code, g->message);
-	spank_unsetenv(sp, ATTACH_VARIABLE);
 	return 0;
 }

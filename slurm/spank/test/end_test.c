@@ -1,0 +1,150 @@
+/* How a refused step ends: codes, signals, scancel, srun's exit. */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fake.h"
+#include "tasks.h"
+
+extern int slurm_spank_exit(spank_t sp, int ac, char **av);
+
+/* The unit program is not a plugin that can be kept in memory. */
+extern void *__wrap_dlopen(const char *file, int mode);
+void *__wrap_dlopen(const char *file, int mode)
+{
+	(void)mode;
+	return (void *)(uintptr_t)file;
+}
+
+static void scancel(const char *script)
+{
+	char path[128];
+
+	control_file("scancel", script);
+	snprintf(path, sizeof(path), "%s/scancel", dir);
+	CHECK(!chmod(path, 0755));
+	CHECK(!chmod(dir, 0777));
+}
+
+static const char *cancelled(void)
+{
+	static char text[4096];
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/cancelled", dir);
+	FILE *f = fopen(path, "r");
+	if (!f)
+		return "";
+	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+	fclose(f);
+	return text;
+}
+
+#define SCRIPT "#!/bin/sh\necho $* as $(id -u) conf $SLURM_CONF env $(env | wc -l) >> $(dirname $0)/cancelled\n"
+
+static void one_of_many(void)
+{
+	fake.nnodes = 3;
+	fake.step = 7;
+	scancel(SCRIPT);
+	setenv("SLURM_CONF", "/etc/slurm/x.conf", 1);
+	control_file("activate.exit", "3");
+	begin("1:own:{}");
+	CHECK(run_tasks(4, "") == 128 + 53);
+	CHECK_STR(cancelled(), "");
+	CHECK(!slurm_spank_exit(NULL, 0, NULL));
+	if (getuid() == 0) {
+		CHECK_HAS(cancelled(), "--quiet --signal=KILL 42.7 as 1234 conf /etc/slurm/x.conf");
+		CHECK_STR(fake.errors, "");
+	} else {
+		CHECK_HAS(fake.errors, "failed to end it"); /* cannot become another user */
+	}
+}
+
+static void cancel_fails(void)
+{
+	if (getuid() != 0) {
+		fprintf(stderr, "SKIPPED: not root, scancel cannot be run as the job's user\n");
+		return;
+	}
+	fake.nnodes = 2;
+	scancel("#!/bin/sh\necho no controller >&2\nexit 1\n");
+	control_file("activate.exit", "3");
+	begin("1:own:{}");
+	CHECK(run_tasks(1, "") == 128 + 53);
+	CHECK(!slurm_spank_exit(NULL, 0, NULL));
+	CHECK_HAS(fake.errors, "step 42.0 was refused here");
+	CHECK_HAS(fake.errors, "no controller");
+}
+
+static void not_refused(void)
+{
+	fake.nnodes = 3;
+	scancel(SCRIPT);
+	begin("1:own:{}");
+	CHECK(run_tasks(2, "") == 0);
+	CHECK(!slurm_spank_exit(NULL, 0, NULL));
+	CHECK_STR(cancelled(), "");
+	/* one node, and batch: nothing else to end, the code is the task's own */
+	control_file("activate.exit", "3");
+	fake.nnodes = 1;
+	begin("1:own:{}");
+	CHECK(run_tasks(2, "") == 3);
+	CHECK(!slurm_spank_exit(NULL, 0, NULL));
+	fake.nnodes = 3;
+	fake.step = 0xfffffffbU;
+	begin("1:own:{}");
+	CHECK(run_tasks(1, "") == 3);
+	CHECK(!slurm_spank_exit(NULL, 0, NULL));
+	CHECK_STR(cancelled(), "");
+}
+
+static int srun_ends(int status, char *text, size_t size)
+{
+	int fd[2], got;
+
+	CHECK(!pipe(fd));
+	pid_t pid = fork();
+	if (!pid) {
+		dup2(fd[1], 2);
+		verdict_watch();
+		verdict_watch();
+		exit(status);
+	}
+	close(fd[1]);
+	ssize_t n = read(fd[0], text, size - 1);
+	text[n > 0 ? n : 0] = '\0';
+	close(fd[0]);
+	CHECK(waitpid(pid, &got, 0) == pid && WIFEXITED(got));
+	return WEXITSTATUS(got);
+}
+
+static void verdicts(void)
+{
+	char text[512];
+
+	for (int code = 1; code <= CODE_LAST; code++) {
+		CHECK(verdict_signal(code) > SIGRTMIN && verdict_signal(code) < SIGRTMAX);
+		CHECK(verdict_code(128 + verdict_signal(code)) == code);
+		CHECK(srun_ends(128 + verdict_signal(code), text, sizeof(text)) == code);
+		CHECK_HAS(text, "the step was ended on all its nodes");
+	}
+	static const int user[] = { 0, 1, 3, 137, 143, 139, 255, 128 + 50, 128 + 56 };
+	for (size_t i = 0; i < sizeof(user) / sizeof(user[0]); i++) {
+		CHECK(srun_ends(user[i], text, sizeof(text)) == user[i]);
+		CHECK_STR(text, "");
+	}
+}
+
+const struct test tests_end[] = {
+	{ "end: one node of many refuses", one_of_many },
+	{ "end: scancel fails", cancel_fails },
+	{ "end: nothing is cancelled otherwise", not_refused },
+	{ "end: srun's exit code", verdicts },
+	{ NULL, NULL },
+};

@@ -1,0 +1,223 @@
+/* The submit side. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fake.h"
+
+extern char **environ;
+
+static void with(const char *lock)
+{
+	CHECK(!hook_init());
+	for (int i = 0; lock && i < fake.option_count; i++)
+		if (!strcmp(fake.options[i].name, "env-lock"))
+			CHECK(!fake.options[i].cb(fake.options[i].val, lock, 0));
+}
+
+static char *environment(void)
+{
+	static char text[65536];
+	size_t len = 0;
+
+	for (char **e = environ; *e; e++)
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s\n", *e);
+	return strdup(text);
+}
+
+static void nothing(void)
+{
+	static const spank_context_t contexts[] = { S_CTX_ALLOCATOR, S_CTX_LOCAL };
+
+	for (size_t i = 0; i < 2; i++) {
+		fake.context = contexts[i];
+		char *before = environment();
+		with(NULL);
+		CHECK(!hook_post_opt());
+		char *after = environment();
+		CHECK_STR(after, before);
+		CHECK_STR(helper_log(), "");
+		CHECK(!fake.control_count);
+		free(before);
+		free(after);
+	}
+	/* an option that only says how long to wait asks for nothing */
+	setenv("SBATCH_ENV_WAIT", "1h", 1);
+	with(NULL);
+	CHECK(!hook_post_opt());
+	CHECK_STR(helper_log(), "");
+}
+
+static void pins(void)
+{
+	program_invocation_short_name = "sbatch";
+	setenv("SHELL_UNSET", "x", 1);
+	with("a dir/pixi.lock");
+	CHECK(!hook_post_opt());
+	CHECK_HAS(helper_log(), "--context=sbatch");
+	CHECK_HAS(helper_log(), "--owner=77 --lock=a dir/pixi.lock --name= --wait= --check= --pin= --component=0 environment");
+	CHECK_STR(getenv(PIN_VARIABLE), "1:tree:{}");
+	CHECK_STR(fake_control(PIN_CONTROL), "1:tree:{}");
+	CHECK_STR(getenv("SHELL_SET"), "a=b");
+	CHECK(!getenv("SHELL_UNSET"));
+	CHECK_STR(fake.errors, "");
+}
+
+static void inherits(void)
+{
+	setenv(PIN_VARIABLE, "1:own:{}", 1);
+	with(NULL);
+	CHECK(!hook_post_opt());
+	CHECK_STR(fake_control(PIN_CONTROL), "1:own:{}");
+	CHECK_STR(helper_log(), "");
+}
+
+static void components(void)
+{
+	with("a.lock");
+	CHECK(!hook_post_opt());
+	for (int i = 0; i < fake.option_count; i++)
+		if (!strcmp(fake.options[i].name, "env-lock"))
+			fake.options[i].cb(fake.options[i].val, "b.lock", 0);
+	control_file("submit.answer", "");
+	char path[128];
+	snprintf(path, sizeof(path), "%s/submit.answer", dir);
+	FILE *f = fopen(path, "w");
+	fwrite("pin=1:own:b", 1, 12, f);
+	fclose(f);
+	CHECK(!hook_post_opt());
+	CHECK_HAS(helper_log(), "--lock=b.lock --name= --wait= --check= --pin= --component=1");
+	CHECK_STR(fake_control(PIN_CONTROL), "1:own:b");
+}
+
+static void step(void)
+{
+	fake.context = S_CTX_LOCAL;
+	setenv("SLURM_JOB_ID", "5", 1);
+	setenv(PIN_VARIABLE, "1:tree:old", 1);
+	with("a.lock");
+	CHECK(!hook_post_opt());
+	CHECK_HAS(helper_log(), "--context=srun");
+	CHECK_HAS(helper_log(), "--pin=1:tree:old --component=0 --step=1");
+	CHECK_STR(getenv(PIN_VARIABLE), "1:tree:{}");
+}
+
+static void fails(const char *file, const char *content, const char *message)
+{
+	control_file(file, content);
+	with("a.lock");
+	CHECK(hook_post_opt() == -1);
+	CHECK(!getenv(PIN_VARIABLE) && !getenv("SHELL_SET") && !fake_control(PIN_CONTROL));
+	if (message)
+		CHECK_HAS(fake.errors, message);
+	else
+		CHECK_STR(fake.errors, "");
+}
+
+static void helper_refuses(void)
+{
+	fails("submit.exit", "3", NULL);
+}
+
+static void helper_crashes(void)
+{
+	fails("submit.crash", "", "crashed (signal 11");
+}
+
+static void helper_babbles(void)
+{
+	fails("submit.answer", "set=SHELL_SET=x", "does not understand");
+}
+
+static void helper_answers_no_pin(void)
+{
+	fails("submit.answer", "", "does not understand");
+}
+
+static void helper_missing(void)
+{
+	arguments("helper=/nonexistent/hpcenv", NULL);
+	fails("unused", "", "/nonexistent/hpcenv cannot be started: No such file or directory. Install");
+}
+
+static void switched_off(void)
+{
+	fails("off", "repair until noon\nsecond line", "off: repair until noon. Submit without");
+	CHECK_STR(helper_log(), "");
+}
+
+static void bad_arguments(void)
+{
+	arguments("sotre=/x", NULL);
+	with(NULL);
+	CHECK(!hook_post_opt());
+	CHECK_STR(fake.errors, "");
+	fails("unused", "", "plugstack argument \"sotre=/x\": unknown");
+	CHECK_STR(helper_log(), "");
+}
+
+static void from_outside(void)
+{
+	char *argv[] = { "srun", "--overlap", "--jobid=7", "true", NULL };
+
+	fake.context = S_CTX_LOCAL;
+	process_started(4, argv);
+	setenv("SLURM_JOB_ID", "7", 1); /* inside of that job: its own pin, or none */
+	setenv("SLURM_JOB_NODELIST", "n1", 1);
+	with(NULL);
+	CHECK(!hook_post_opt());
+	CHECK(!getenv(ATTACH_VARIABLE));
+	setenv("SLURM_JOB_ID", "8", 1);
+	CHECK(!hook_post_opt());
+	CHECK_STR(getenv(ATTACH_VARIABLE), "1");
+	unsetenv(ATTACH_VARIABLE);
+	unsetenv("SLURM_JOB_ID");
+	unsetenv("SLURM_JOB_NODELIST");
+	CHECK(!hook_post_opt());
+	CHECK_STR(getenv(ATTACH_VARIABLE), "1");
+	CHECK_STR(helper_log(), "");
+}
+
+/* The helper hears the signal, ends, and the submitting process gets it too. */
+static void interrupted(void)
+{
+	int status;
+
+	control_file("submit.sleep", "30");
+	pid_t pid = fork();
+	if (!pid) {
+		with("a.lock");
+		hook_post_opt();
+		_exit(9); /* not reached: TERM is pending and not blocked any more */
+	}
+	for (int i = 0; i < 500 && !strstr(helper_log(), "begun"); i++)
+		usleep(10000);
+	CHECK_HAS(helper_log(), "begun");
+	kill(pid, SIGTERM);
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+	CHECK(kill(atoi(strstr(helper_log(), " pid ") + 5), 0) && errno == ESRCH);
+}
+
+const struct test tests_submit[] = {
+	{ "submit: without the option nothing happens", nothing },
+	{ "submit: pins", pins },
+	{ "submit: a nested submission inherits the pin", inherits },
+	{ "submit: components of a heterogeneous job", components },
+	{ "submit: srun in a job", step },
+	{ "submit: the helper refuses", helper_refuses },
+	{ "submit: the helper crashes", helper_crashes },
+	{ "submit: the answer is cut off", helper_babbles },
+	{ "submit: the answer has no pin", helper_answers_no_pin },
+	{ "submit: the helper is missing", helper_missing },
+	{ "submit: switched off", switched_off },
+	{ "submit: wrong plugstack argument", bad_arguments },
+	{ "submit: srun --jobid from outside", from_outside },
+	{ "submit: interrupted", interrupted },
+	{ NULL, NULL },
+};
