@@ -9,6 +9,8 @@ as_account() {
 
 # A root of another release in which everything else of the cluster runs.
 part_login() {
+	# The interpreter lies on this machine, not in the root.
+	[ "$AARCH64" = no ] || binfmt_enable
 	root_enter "$ROOT_HOST" "$STATE/login"
 	printf 'ready\n' | replace_file "$STATE/login/ready"
 	trap 'exit 0' TERM
