@@ -26,7 +26,7 @@ state_fresh() {
 	local part
 	chmod 755 "$STATE"
 	rm -rf --one-file-system "$STATE"/{ctld,spool,nodes,etc,sw,log,munge,spaces,login,cluster.conf}
-	mkdir -p "$STATE"/{ctld,spool,nodes,etc,log,munge,spaces,login,store,daemon} "$PREFIX_ROOT" /etc/hpcenv
+	mkdir -p "$STATE"/{ctld,spool,nodes,etc,log,munge,spaces,login/etc-hpcenv,store,daemon} "$PREFIX_ROOT" /etc/hpcenv
 	for part in slurm:ctld munge:munge hpcenvd:store hpcenvd:daemon; do
 		id -u "${part%%:*}" >/dev/null 2>&1 || die "no account ${part%%:*}: run make setup"
 		chown "${part%%:*}:" "$STATE/${part#*:}"
@@ -52,7 +52,7 @@ cluster_start() {
 	roots_find
 	SLURM_VERSION='' CTLD_PORT='' NODE_PORT=''
 	conf_save
-	[ -z "$ROOT_SUITE" ] || login_start
+	login_start
 	SLURM_VERSION=$(slurm_version)
 	CTLD_PORT=$(ports_free $((NODES + 3)))
 	NODE_PORT=$((CTLD_PORT + 1))
@@ -63,7 +63,7 @@ cluster_start() {
 	space_start slurmctld slurmctld
 	[ -z "$DAEMON_CONF" ] || cp "$DAEMON_CONF" "$STATE/etc/hpcenvd.more.yaml"
 	[ "$DAEMON" = no ] || daemon_start
-	[ "$MOUNT_MODE" != host ] || trees_make
+	login_trees
 	while read -r node; do node_start "$node"; done < <(node_names)
 	wait_for 90 "all nodes idle (see $STATE/log)" nodes_settled || {
 		slurm sinfo -N -l >&2 || true
@@ -87,7 +87,7 @@ host_suite() {
 
 login_start() {
 	space_start login login
-	wait_for 20 "the root of the cluster (see $STATE/log/login.space)" test -e "$STATE/login/ready"
+	wait_for 20 "the submit host's mounts (see $STATE/log/login.space)" test -e "$STATE/login/ready"
 }
 
 # Slurm's version as the submit host has it, e.g. 22.05.8.
@@ -159,10 +159,14 @@ node_up() {
 	return 1
 }
 
-# What nodes bind at the prefix root when they come up must be there by then.
-trees_make() {
+# The submit host has the prefixes of its own platform at the prefix root, as
+# login nodes have from boot on. So have nodes with --mount host: the folders
+# must be there when they come up.
+login_trees() {
 	setpriv --reuid hpcenvd --regid "$(id -g hpcenvd)" --init-groups \
 		mkdir -p "$STATE/store/trees/linux-64" "$STATE/store/trees/linux-aarch64"
+	space_enter login
+	"${ENTER[@]}" mount --bind -o ro "$STATE/store/trees/linux-64" "$PREFIX_ROOT"
 }
 
 # Starts one part again.
@@ -198,7 +202,7 @@ status_print() {
 	local name state rc=0 parts
 	parts=$(printf 'munged\nslurmctld\n' && node_names)
 	[ "$DAEMON" = no ] || parts+=$'\n'hpcenvd
-	[ -z "$ROOT_SUITE" ] || parts+=$'\n'login
+	parts+=$'\n'login
 	printf 'state  %s\nslurm  %s\nmount  %s\n' "$STATE" "$SLURM_VERSION" "$MOUNT_MODE"
 	for name in $parts; do
 		if state=$(space_pid "$name"); then state="running (init $state)"; else state=down rc=1; fi
