@@ -39,16 +39,17 @@ state_fresh() {
 # shellcheck disable=SC2034 # saved by conf_save, read by inner.sh
 roots_find() {
 	ROOT_HOST='' ROOT_AARCH64=''
-	local suite=${ROOT_SUITE:-$HOST_SUITE}
+	local suite=$ROOT_SUITE
 	[ -z "$ROOT_SUITE" ] || ROOT_HOST=$("$HERE/debian-root.sh" "$ROOT_SUITE" amd64)
-	[ "$AARCH64" = no ] || ROOT_AARCH64=$("$HERE/debian-root.sh" "$suite" arm64)
+	if [ "$AARCH64" = yes ]; then
+		# All nodes run one version of Slurm.
+		[ -n "$suite" ] || suite=$("$HERE/host-suite.sh")
+		ROOT_AARCH64=$("$HERE/debian-root.sh" "$suite" arm64)
+	fi
 }
 
 cluster_start() {
 	local began=$EPOCHREALTIME node
-	# The aarch64 root has the release whose Slurm this machine runs.
-	HOST_SUITE=bookworm
-	[ "$AARCH64" = no ] || [ -n "$ROOT_SUITE" ] || HOST_SUITE=$(host_suite)
 	roots_find
 	SLURM_VERSION='' CTLD_PORT='' NODE_PORT=''
 	conf_save
@@ -75,15 +76,6 @@ cluster_start() {
 }
 
 elapsed() { awk -v a="$1" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }'; }
-
-# The Debian release whose Slurm has this machine's version.
-host_suite() {
-	case $(slurmctld -V) in
-	*' 22.05.'*) printf bookworm ;;
-	*' 24.11.'*) printf trixie ;;
-	*) die "no Debian release has the Slurm of this machine ($(slurmctld -V)): --aarch64 needs the same one on all nodes" ;;
-	esac
-}
 
 login_start() {
 	space_start login login
