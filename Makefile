@@ -88,6 +88,7 @@ cluster: | $(RESULTS)
 
 test-slurm-24.11: setup build | $(RESULTS)
 	contrib/devcluster/debian-root.sh trixie amd64
+	contrib/devcluster/debian-root.sh trixie arm64
 	HPCENV_TEST_ROOT=trixie contrib/ci/gotest.sh $(RESULTS)/cluster-24.11.json \
 		-tags cluster -count=1 -timeout 40m ./slurm/clustertest/...
 	$(GO) run ./contrib/ci/testcount -totals $(RESULTS)/cluster-24.11.json
@@ -101,6 +102,7 @@ $(RESULTS):
 # ---- figures --------------------------------------------------------------
 
 bench-launch: setup build
+	$(GO) build -o $(BUILD)/amd64/launchbench ./slurm/launchbench
 	contrib/bench/launch.sh
 
 clean:
