@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/daemon/api"
@@ -64,9 +65,16 @@ func New(opts Options) *Service {
 func OpenOwn(root string) (*Service, error) {
 	store, err := cache.Open(root)
 	if errors.Is(err, os.ErrNotExist) {
-		store, err = cache.Create(root, cache.Format{
+		format := cache.Format{
 			Version: cache.FormatVersion, Platforms: []string{"linux-64", "linux-aarch64"}, OwnerUID: os.Geteuid(),
-		})
+		}
+		// Its trees are the prefixes: said before anything is made.
+		for _, platform := range format.Platforms {
+			if err := cache.PrefixLimit(filepath.Join(root, "trees", platform, strings.Repeat("0", 32))); err != nil {
+				return nil, fmt.Errorf("%w\nnext: name a shorter store, e.g. HPCENV_STORE=/scratch/$USER/hpcenv", err)
+			}
+		}
+		store, err = cache.Create(root, format)
 	}
 	if err != nil {
 		return nil, err

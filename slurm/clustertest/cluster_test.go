@@ -42,7 +42,7 @@ func startCluster() (*cluster, error) {
 	}
 	state := os.Getenv("HPCENV_TEST_STATE")
 	if state == "" {
-		state = "/var/lib/hpcenv-clustertest"
+		state = "/var/lib/hpcenv-ct" // short: a user's own store lies below it
 	}
 	c := &cluster{
 		root: root, program: filepath.Join(root, "contrib/devcluster/devcluster"), state: state,
