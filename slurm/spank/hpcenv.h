@@ -56,6 +56,7 @@ struct args {
 void args_add(struct args *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void args_free(struct args *a);
 char *env_find(char *const *env, const char *name);
+unsigned long env_number(char *const *env, const char *name);
 
 /* run.c, run_child.c: one helper process. */
 enum run_how {
@@ -132,6 +133,7 @@ struct node {
 	bool broken; /* out of memory at the start */
 	bool attach_wanted;
 	bool batch;
+	bool spans; /* the step has components of a heterogeneous job */
 	uint32_t job, step, nodeid, nnodes;
 	uid_t uid;
 	gid_t gid;

@@ -36,10 +36,15 @@ static void name_node(spank_t sp, struct node *n)
 		snprintf(n->name, sizeof(n->name), "node %u", n->nodeid);
 }
 
-static void identify(spank_t sp, struct node *n)
+/* SPANK counts the nodes of one component; srun, of the whole step. */
+static void identify(spank_t sp, struct node *n, char *const *env)
 {
 	n->nnodes = 1;
 	spank_get_item(sp, S_JOB_NNODES, &n->nnodes);
+	unsigned long all = env_number(env, "SLURM_STEP_NUM_NODES");
+	n->spans = n->step != STEP_BATCH && all > n->nnodes && all <= UINT32_MAX;
+	if (n->spans)
+		n->nnodes = (uint32_t)all;
 	spank_get_item(sp, S_JOB_NODEID, &n->nodeid);
 	spank_get_item(sp, S_JOB_UID, &n->uid);
 	spank_get_item(sp, S_JOB_GID, &n->gid);
@@ -65,7 +70,7 @@ void node_begin(spank_t sp, const struct config *c, struct node *n)
 	n->entered = env_find(env, ATTACH_VARIABLE) != NULL;
 	if (!pin && !(n->entered && job_has_file(n)))
 		return;
-	identify(sp, n);
+	identify(sp, n, env);
 	if (config_switched_off(c, n->reason, sizeof(n->reason))) {
 		n->state = NODE_OFF;
 		return;

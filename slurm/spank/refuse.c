@@ -38,6 +38,28 @@ void refuse(const struct node *n, int code, const char *message)
 	_exit(code);
 }
 
+/* Adds the step's names, one per component of a heterogeneous job. A step has
+ * the same number in all its components. One that leaves components out could
+ * meet another step's number there, so then only this one is named. */
+static void add_steps(struct args *a, const struct node *n, char *const *env)
+{
+	unsigned long size = env_number(env, "SLURM_HET_SIZE"), nodes = 0;
+	char name[64];
+
+	for (unsigned long i = 0; i < size; i++) {
+		snprintf(name, sizeof(name), "SLURM_JOB_NUM_NODES_HET_GROUP_%lu", i);
+		nodes += env_number(env, name);
+	}
+	bool whole = n->spans && (size == 2 || (size > 2 && nodes == n->nnodes));
+	for (unsigned long i = 0; whole && i < size && i < 16; i++) {
+		snprintf(name, sizeof(name), "SLURM_JOB_ID_HET_GROUP_%lu", i);
+		unsigned long id = env_number(env, name);
+		if (id && id != n->job)
+			args_add(a, "%lu.%u", id, n->step);
+	}
+	args_add(a, "%u.%u", n->job, n->step);
+}
+
 /* node_end runs in slurmstepd after the tasks of this node are gone and
  * reported. If they refused, the rest of the step is cancelled from here: a
  * process started by a task could be killed with it before it is heard. It is
@@ -52,7 +74,9 @@ void node_end(spank_t sp, struct node *n)
 	if (n->state != NODE_ACTIVE || n->batch || n->nnodes < 2 || !n->region ||
 	    !__atomic_load_n(&n->region->refused, __ATOMIC_SEQ_CST))
 		return;
-	if (!conf && spank_get_item(sp, S_JOB_ENV, &env) == ESPANK_SUCCESS)
+	if (spank_get_item(sp, S_JOB_ENV, &env) != ESPANK_SUCCESS)
+		env = NULL;
+	if (!conf)
 		conf = env_find(env, "SLURM_CONF");
 	args_add(&e, "PATH=%s", SCANCEL_SEARCH);
 	if (conf)
@@ -60,7 +84,7 @@ void node_end(spank_t sp, struct node *n)
 	args_add(&a, "scancel");
 	args_add(&a, "--quiet");
 	args_add(&a, "--signal=KILL");
-	args_add(&a, "%u.%u", n->job, n->step);
+	add_steps(&a, n, env);
 	if (!a.failed && !e.failed) {
 		struct run_spec s = {
 			.path = n->config->scancel, .search = SCANCEL_SEARCH, .argv = a.v, .envp = e.v,

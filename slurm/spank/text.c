@@ -45,3 +45,15 @@ char *env_find(char *const *env, const char *name)
 			return *env + len + 1;
 	return NULL;
 }
+
+/* env_number returns the variable's value as a number; 0 if it is none. */
+unsigned long env_number(char *const *env, const char *name)
+{
+	const char *value = env_find(env, name);
+	char *end;
+
+	if (!value || value[0] < '0' || value[0] > '9')
+		return 0;
+	unsigned long n = strtoul(value, &end, 10);
+	return *end ? 0 : n;
+}

@@ -66,6 +66,34 @@ static void one_of_many(void)
 	}
 }
 
+/* A step over two components: both are ended, though this one has one node. */
+static void components(void)
+{
+	if (getuid() != 0) {
+		fprintf(stderr, "SKIPPED: not root, scancel cannot be run as the job's user\n");
+		return;
+	}
+	fake_put("SLURM_STEP_NUM_NODES", "3");
+	fake_put("SLURM_HET_SIZE", "2");
+	fake_put("SLURM_JOB_ID_HET_GROUP_0", "42");
+	fake_put("SLURM_JOB_ID_HET_GROUP_1", "43");
+	scancel(SCRIPT);
+	control_file("activate.exit", "3");
+	begin("1:own:{}");
+	CHECK(run_tasks(1, "") == 128 + 53);
+	CHECK(!slurm_spank_exit(NULL, 0, NULL));
+	CHECK_HAS(cancelled(), "--signal=KILL 43.0 42.0 as");
+	/* of three components one may not be part of the step */
+	fake_put("SLURM_HET_SIZE", "3");
+	fake_put("SLURM_JOB_NUM_NODES_HET_GROUP_0", "1");
+	fake_put("SLURM_JOB_NUM_NODES_HET_GROUP_1", "2");
+	fake_put("SLURM_JOB_NUM_NODES_HET_GROUP_2", "1");
+	begin("1:own:{}");
+	CHECK(run_tasks(1, "") == 128 + 53);
+	CHECK(!slurm_spank_exit(NULL, 0, NULL));
+	CHECK_HAS(cancelled(), "--signal=KILL 42.0 as");
+}
+
 static void cancel_fails(void)
 {
 	if (getuid() != 0) {
@@ -143,6 +171,7 @@ static void verdicts(void)
 
 const struct test tests_end[] = {
 	{ "end: one node of many refuses", one_of_many },
+	{ "end: a step over components", components },
 	{ "end: scancel fails", cancel_fails },
 	{ "end: nothing is cancelled otherwise", not_refused },
 	{ "end: srun's exit code", verdicts },
