@@ -12,9 +12,17 @@ HPCENV_EXPORT const char plugin_type[] = "spank";
 HPCENV_EXPORT unsigned int plugin_version = SLURM_VERSION_NUMBER;
 HPCENV_EXPORT const unsigned int spank_plugin_version = 1;
 
-/* The Slurm API versions that the shim was tested with, as (major << 8 | minor).
- * Any other is left to the loader, which refuses the file. */
-static const unsigned long tested[] = { 22UL << 8 | 5, 24UL << 8 | 11 };
+/* The Slurm versions that the shim was tested with. slurm_api_version() tells
+ * the number of the library's interface (38.0.0 in 22.05, 42.0.0 in 24.11, as in
+ * libslurm.so.42), which is raised with every release. Any other is left to the
+ * loader, which refuses the file. */
+static const struct {
+	unsigned long api;
+	unsigned int version;
+} tested[] = {
+	{ 38, SLURM_VERSION_NUM(22, 5, 0) },
+	{ 42, SLURM_VERSION_NUM(24, 11, 0) },
+};
 
 /* The loader reads the symbols after dlopen, that is after constructors. glibc
  * passes the program's arguments to them. */
@@ -29,6 +37,6 @@ __attribute__((constructor)) static void plugin_loaded(int argc, char **argv)
 	*(void **)&api_version = found;
 	unsigned long running = (unsigned long)api_version();
 	for (size_t i = 0; i < sizeof(tested) / sizeof(tested[0]); i++)
-		if (running >> 8 == tested[i])
-			plugin_version = (unsigned int)running;
+		if (running >> 16 == tested[i].api)
+			plugin_version = tested[i].version; /* the loader compares no further */
 }
