@@ -1,5 +1,6 @@
 /* One slurmstepd (node_begin, node_end) and the tasks it forks. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,7 +95,8 @@ void node_begin(spank_t sp, const struct config *c, struct node *n)
 	n->region->attach = 1;
 	n->region->attach_code = CODE_FAILED;
 	snprintf(n->region->message, sizeof(n->region->message),
-		 "the step cannot get mounts of its own: %s. The administrator may choose mount=job or mount=host in plugstack.conf.", strerror(err));
+		 "the step cannot get mounts of its own: %s%s. The administrator may choose mount=job or mount=host in plugstack.conf.", strerror(err),
+		 err == EINVAL ? " (slurmd's root directory is not a mount point: bind it onto itself)" : "");
 }
 
 /* node_task_privileged attaches where the job, not the step, has a mount

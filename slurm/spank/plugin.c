@@ -12,16 +12,16 @@ HPCENV_EXPORT const char plugin_type[] = "spank";
 HPCENV_EXPORT unsigned int plugin_version = SLURM_VERSION_NUMBER;
 HPCENV_EXPORT const unsigned int spank_plugin_version = 1;
 
-/* The releases that the shim was tested with: what slurm_api_version() of their
- * library says (the library's own major number), and what their loader asks
- * for, of which it compares major and minor. Any other is left to the loader,
- * which refuses the file. */
+/* The Slurm versions that the shim was tested with. slurm_api_version() tells
+ * the number of the library's interface (38.0.0 in 22.05, 42.0.0 in 24.11, as in
+ * libslurm.so.42), which is raised with every release. Any other is left to the
+ * loader, which refuses the file. */
 static const struct {
 	unsigned long api;
 	unsigned int version;
 } tested[] = {
-	{ 38UL << 16, 22U << 16 | 5U << 8 },
-	{ 42UL << 16, 24U << 16 | 11U << 8 },
+	{ 38, SLURM_VERSION_NUM(22, 5, 0) },
+	{ 42, SLURM_VERSION_NUM(24, 11, 0) },
 };
 
 /* The loader reads the symbols after dlopen, that is after constructors. glibc
@@ -37,6 +37,6 @@ __attribute__((constructor)) static void plugin_loaded(int argc, char **argv)
 	*(void **)&api_version = found;
 	unsigned long running = (unsigned long)api_version();
 	for (size_t i = 0; i < sizeof(tested) / sizeof(tested[0]); i++)
-		if (running >> 16 == tested[i].api >> 16)
-			plugin_version = tested[i].version;
+		if (running >> 16 == tested[i].api)
+			plugin_version = tested[i].version; /* the loader compares no further */
 }
