@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "hpcenv.h"
@@ -67,7 +68,9 @@ static void add_steps(struct args *a, const struct node *n, char *const *env)
 void node_end(spank_t sp, struct node *n)
 {
 	struct args a = { .n = 0 }, e = { .n = 0 };
+	static const int pauses[] = { 0, 500, 1000, 1500 }; /* ms */
 	struct run_result r;
+	bool done = false;
 	char text[512], **env = NULL;
 	const char *conf = getenv("SLURM_CONF");
 
@@ -82,7 +85,6 @@ void node_end(spank_t sp, struct node *n)
 	if (conf)
 		args_add(&e, "SLURM_CONF=%s", conf);
 	args_add(&a, "scancel");
-	args_add(&a, "--quiet");
 	args_add(&a, "--signal=KILL");
 	add_steps(&a, n, env);
 	if (!a.failed && !e.failed) {
@@ -91,10 +93,18 @@ void node_end(spank_t sp, struct node *n)
 			.timeout_ms = SCANCEL_SECONDS * 1000, .own_group = true, .capture_stderr = true, .become = true,
 			.uid = n->uid, .gid = n->gid, .out = text, .out_size = sizeof(text) - 1,
 		};
-		run_helper(&s, &r);
-		text[r.out_len] = '\0';
+		/* A node that is still starting its tasks lets the signal pass
+		 * by: it is sent again. */
+		for (unsigned i = 0; i < sizeof(pauses) / sizeof(pauses[0]); i++) {
+			nanosleep(&(struct timespec){ pauses[i] / 1000, pauses[i] % 1000 * 1000000L }, NULL);
+			run_helper(&s, &r);
+			text[r.out_len] = '\0';
+			if (r.how != RUN_EXITED || r.code)
+				break; /* also: the step is gone */
+			done = true;
+		}
 		/* killed: somebody else ends the step already */
-		if ((r.how != RUN_EXITED || r.code) && r.how != RUN_SIGNALED)
+		if (!done && r.how != RUN_SIGNALED)
 			slurm_error("hpcenv: step %u.%u was refused here, but %s failed to end it on its other nodes: %s", n->job, n->step,
 				    n->config->scancel, text);
 	}
