@@ -11,7 +11,7 @@
 #include "hpcenv.h"
 
 #define SCANCEL_SEARCH "/usr/bin:/bin:/usr/local/bin:/opt/slurm/bin:/usr/sbin"
-#define SCANCEL_SECONDS 5
+#define SCANCEL_SECONDS 2 /* of one try; it takes 20 ms */
 
 /* refuse ends this task. message is empty if the helper has printed it. */
 void refuse(const struct node *n, int code, const char *message)
@@ -90,23 +90,27 @@ void node_end(spank_t sp, struct node *n)
 	if (!a.failed && !e.failed) {
 		struct run_spec s = {
 			.path = n->config->scancel, .search = SCANCEL_SEARCH, .argv = a.v, .envp = e.v,
-			.timeout_ms = SCANCEL_SECONDS * 1000, .own_group = true, .capture_stderr = true, .become = true,
-			.uid = n->uid, .gid = n->gid, .out = text, .out_size = sizeof(text) - 1,
+			.timeout_ms = SCANCEL_SECONDS * 1000, .own_group = true, .capture_stderr = true,
+			/* The cancel reaches this node too, and its slurmstepd kills
+			 * its descendants: from 24.11 on scancel itself sends to
+			 * the nodes, and would be killed before it is through. */
+			.orphan = true, .become = true, .uid = n->uid, .gid = n->gid, .out = text, .out_size = sizeof(text) - 1,
 		};
 		/* A node that is still starting its tasks lets the signal pass
-		 * by: it is sent again. */
+		 * by, and scancel itself may get stuck: it is sent again. */
 		for (unsigned i = 0; i < sizeof(pauses) / sizeof(pauses[0]); i++) {
 			nanosleep(&(struct timespec){ pauses[i] / 1000, pauses[i] % 1000 * 1000000L }, NULL);
 			run_helper(&s, &r);
-			text[r.out_len] = '\0';
-			if (r.how != RUN_EXITED || r.code)
-				break; /* also: the step is gone */
+			if (r.how == RUN_TIMEOUT)
+				continue;
+			if (r.how != RUN_EXITED || r.out_len)
+				break; /* an error, which may be that the step is gone */
 			done = true;
 		}
-		/* killed: somebody else ends the step already */
-		if (!done && r.how != RUN_SIGNALED)
-			slurm_error("hpcenv: step %u.%u was refused here, but %s failed to end it on its other nodes: %s", n->job, n->step,
-				    n->config->scancel, text);
+		text[r.out_len] = '\0';
+		if (!done)
+			slurm_error("hpcenv: step %u.%u was refused here, but %s may not have ended it on its other nodes: %s", n->job,
+				    n->step, n->config->scancel, r.how == RUN_NOEXEC ? strerror(r.code) : text);
 	}
 	args_free(&a);
 	args_free(&e);
