@@ -40,8 +40,8 @@ go-build:
 
 # slurm/spank has a Makefile of its own, which knows what is up to date.
 shim:
-	$(MAKE) --no-print-directory -C slurm/spank CC=$(CC) OUT=$(CURDIR)/$(BUILD)/shim/amd64
-	$(MAKE) --no-print-directory -C slurm/spank CC=$(CC_ARM64) OUT=$(CURDIR)/$(BUILD)/shim/arm64
+	$(MAKE) --no-print-directory -s -C slurm/spank CC=$(CC) OUT=$(CURDIR)/$(BUILD)/shim/amd64
+	$(MAKE) --no-print-directory -s -C slurm/spank CC=$(CC_ARM64) OUT=$(CURDIR)/$(BUILD)/shim/arm64
 	@mkdir -p $(BUILD)/amd64 $(BUILD)/arm64
 	@for arch in amd64 arm64; do \
 		cmp -s $(BUILD)/shim/$$arch/hpcenv_spank.so $(BUILD)/$$arch/hpcenv_spank.so || \
@@ -77,7 +77,7 @@ unit: | $(RESULTS)
 	contrib/ci/gotest.sh $(RESULTS)/unit.json -race -timeout 10m ./...
 
 ctest:
-	$(MAKE) --no-print-directory -C slurm/spank CC=$(CC) OUT=$(CURDIR)/$(BUILD)/shim/amd64 test
+	$(MAKE) --no-print-directory -s -C slurm/spank CC=$(CC) OUT=$(CURDIR)/$(BUILD)/shim/amd64 test
 
 # The roots that the cluster tests need, made once per machine.
 roots:
@@ -88,6 +88,7 @@ cluster: | $(RESULTS)
 
 test-slurm-24.11: setup build | $(RESULTS)
 	contrib/devcluster/debian-root.sh trixie amd64
+	contrib/devcluster/debian-root.sh trixie arm64
 	HPCENV_TEST_ROOT=trixie contrib/ci/gotest.sh $(RESULTS)/cluster-24.11.json \
 		-tags cluster -count=1 -timeout 40m ./slurm/clustertest/...
 	$(GO) run ./contrib/ci/testcount -totals $(RESULTS)/cluster-24.11.json
@@ -101,6 +102,7 @@ $(RESULTS):
 # ---- figures --------------------------------------------------------------
 
 bench-launch: setup build
+	$(GO) build -o $(BUILD)/amd64/launchbench ./slurm/launchbench
 	contrib/bench/launch.sh
 
 clean:

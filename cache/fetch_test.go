@@ -262,6 +262,44 @@ func TestFetchTriesAsOftenAsItSays(t *testing.T) {
 	})
 }
 
+// TestFetchDoubtsTheServersRange: an answer to a resumption that is not what was
+// asked for is not appended.
+func TestFetchDoubtsTheServersRange(t *testing.T) {
+	data := noise(1000)
+	for _, c := range []struct {
+		name, contentRange string
+		status             int
+	}{
+		{"other start", "bytes 400-999/1000", 206},
+		{"no range", "", 206},
+		{"junk", "bytes x-999/1000", 206},
+		{"end before start", "bytes 500-400/1000", 206},
+		{"end beyond the total", "bytes 500-1000/1000", 206},
+		{"not satisfiable", "bytes */1000", 416},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newStore(t)
+			srv := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Range") == "" {
+					http.ServeContent(w, r, "x", time.Time{}, bytes.NewReader(data))
+					return
+				}
+				w.Header().Set("Content-Range", c.contentRange)
+				w.WriteHeader(c.status)
+			}))
+			src := sourceOf(data, FormatConda, srv.URL)
+			if err := os.WriteFile(filepath.Join(s.root, "archives", src.SHA256+".part"), data[:500], 0o644); err != nil {
+				t.Fatal(err)
+			}
+			path, _, err := s.Fetch(context.Background(), quick(FetchOptions{}), src, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustHold(t, path, data)
+		})
+	}
+}
+
 func TestFetchLeavesAStalledTransfer(t *testing.T) {
 	s, data := newStore(t), noise(1000)
 	var n atomic.Int32

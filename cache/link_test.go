@@ -26,14 +26,17 @@ func newLinker(t testing.TB, s *Store, dir string) *Linker {
 	return l
 }
 
-func inode(t testing.TB, path string) uint64 {
+func lstat(t testing.TB, path string) unix.Stat_t {
 	t.Helper()
 	var st unix.Stat_t
 	if err := unix.Lstat(path, &st); err != nil {
 		t.Fatal(err)
 	}
-	return st.Ino
+	return st
 }
+
+func inode(t testing.TB, path string) uint64 { t.Helper(); return lstat(t, path).Ino }
+func owner(t testing.TB, path string) uint32 { t.Helper(); return lstat(t, path).Uid }
 
 // place links e to dst and checks method, content, mode and time.
 func place(t testing.TB, l *Linker, e Entry, dst, body string, want Method) {

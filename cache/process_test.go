@@ -336,3 +336,39 @@ func TestEnsureAllKeepsWhatWasComplete(t *testing.T) {
 	}
 	emptyDir(t, s, "tmp", "locks")
 }
+
+// TestEnsureAllTellsWhatItDoes: progress, waiting for somebody else, and the end.
+func TestEnsureAllTellsWhatItDoes(t *testing.T) {
+	s := newStore(t)
+	srcs, _ := packages(t, 1, 0)
+	release, err := s.Lock(context.Background(), packageLock(srcs[0]), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var waited, bytes, ready atomic.Int64
+	_, err = s.EnsureAll(context.Background(), quick(FetchOptions{}), srcs, plain(""), EnsureOptions{
+		Waiting: func(int) {
+			waited.Add(1)
+			if err := release(); err != nil {
+				t.Error(err)
+			}
+		},
+		Progress: func(_ int, done, total int64) {
+			bytes.Store(done)
+			if total != srcs[0].Size {
+				t.Errorf("total is %d", total)
+			}
+		},
+		Done: func(_ int, fetched bool) {
+			if fetched {
+				ready.Add(1)
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if waited.Load() != 1 || bytes.Load() != srcs[0].Size || ready.Load() != 1 {
+		t.Errorf("waited %d times, %d bytes, %d ready", waited.Load(), bytes.Load(), ready.Load())
+	}
+}

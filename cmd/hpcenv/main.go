@@ -22,9 +22,10 @@ func main() {
 		switch os.Args[1] {
 		case "spank", "slurm-hook":
 			os.Exit(helper.Main(os.Args[1:], helper.Deps{Local: local}))
-		case wrapper.HoldWord, wrapper.EnterWord:
-			os.Exit(wrapper.Main(os.Args[1:]))
 		}
+	}
+	if len(os.Args) > 1 && wrapper.Serves(os.Args[1]) {
+		os.Exit(wrapper.Main(os.Args[1:])) // hpcenv run calls itself
 	}
 	os.Exit(cli.Main(os.Args[1:]))
 }

@@ -3,7 +3,8 @@
 # (SUITE bookworm or trixie, ARCH amd64 or arm64), and makes it first if there
 # is none yet. Roots lie in ${HPCENV_CACHE:-/var/cache/hpcenv-dev}, one per
 # suite, architecture and content of these scripts: any checkout uses them, no
-# cluster writes to them. Needs root.
+# cluster writes to them. Needs root. With --check first: makes nothing, and exits
+# 1 if there is none.
 set -euo pipefail
 
 HERE=$(cd "$(dirname "$(readlink -f "$0")")" && pwd)
@@ -15,7 +16,12 @@ HERE=$(cd "$(dirname "$(readlink -f "$0")")" && pwd)
 . "$HERE/lib/debian-build.sh"
 
 main() {
-	[ $# = 2 ] || die_usage "debian-root.sh SUITE ARCH"
+	local check=no
+	if [ "${1:-}" = --check ]; then
+		check=yes
+		shift
+	fi
+	[ $# = 2 ] || die_usage "debian-root.sh [--check] SUITE ARCH"
 	local suite=$1 arch=$2 cache key root lock
 	case $suite/$arch in
 	bookworm/amd64 | bookworm/arm64 | trixie/amd64 | trixie/arm64) ;;
@@ -25,6 +31,10 @@ main() {
 	cache=${HPCENV_CACHE:-/var/cache/hpcenv-dev}
 	key=$(sha256sum "$HERE/lib/debian-build.sh")
 	root=$cache/root-$suite-$arch-${key:0:12}
+	if [ "$check" = yes ]; then
+		[ -e "$root" ]
+		return
+	fi
 	mkdir -p "$cache"
 	# The lock is the cache directory itself: no file is left behind.
 	exec {lock}<"$cache"

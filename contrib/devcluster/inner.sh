@@ -4,6 +4,7 @@
 set -euo pipefail
 
 HERE=$(cd "$(dirname "$0")" && pwd)
+cd /
 NAME=$1
 KIND=$2
 

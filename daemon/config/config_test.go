@@ -65,3 +65,32 @@ func TestMistakesAreNamed(t *testing.T) {
 		})
 	}
 }
+
+// The example that administrators start from holds every key, and is the
+// defaults.
+func TestTheExample(t *testing.T) {
+	data, err := os.ReadFile("../../contrib/systemd/hpcenvd.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := load(t, string(data), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := load(t, "store: /shared/hpcenv\n", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	for key := range defaults {
+		_, name, group := strings.Cut(key, ".")
+		if !group {
+			name = key
+		}
+		if !strings.Contains(string(data), name+":") {
+			t.Errorf("the example lacks %s", key)
+		}
+	}
+}

@@ -54,7 +54,12 @@ func TestSnapshotsAndTheirAge(t *testing.T) {
 		t.Error(d)
 	}
 
-	// Within the minute Slurm is not asked again.
+	// c may tell its architecture any moment: Slurm is asked again at once.
+	write(t, nodes, "NodeName=b Arch=aarch64\nNodeName=a Arch=x86_64\nNodeName=c Arch=x86_64\n")
+	if inv, _, err = k.Current(ctx); err != nil || inv.Platforms()["linux-64"] != 2 {
+		t.Errorf("an incomplete answer aged: %v %v", inv, err)
+	}
+	// With a complete answer it is not, within the minute.
 	write(t, nodes, "NodeName=a Arch=x86_64\n")
 	if inv, _, err = k.Current(ctx); err != nil || len(inv.Nodes) != 3 {
 		t.Errorf("asked again: %v %v", inv, err)
@@ -65,7 +70,7 @@ func TestSnapshotsAndTheirAge(t *testing.T) {
 		t.Errorf("not asked again: %v %v", inv, err)
 	}
 	files, err := filepath.Glob(filepath.Join(k.Store.Root(), "inventory", "*.json"))
-	if err != nil || len(files) != 2 {
+	if err != nil || len(files) != 3 {
 		t.Errorf("snapshots: %v %v", files, err)
 	}
 	// Slurm fails: the last answer holds, with a note.

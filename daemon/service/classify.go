@@ -33,7 +33,17 @@ func Classify(err error) *api.Error {
 
 // next is what to do about a class of errors whose own message does not say.
 func next(err error) string {
+	var unknown *lockfile.UnknownEnvironmentError
+	var problems *lockfile.ProblemsError
 	switch {
+	case errors.As(err, &unknown):
+		return "name one that is there with -e, or run `pixi lock` if the manifest has it"
+	case errors.As(err, &problems):
+		return "take these entries out of the environment and run `pixi lock`, or name another environment with -e"
+	case errors.Is(err, lockfile.ErrLock):
+		return "`pixi lock` in the project writes the file anew"
+	case errors.Is(err, prepare.ErrRequest):
+		return "the same command with --help tells what can be asked for"
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		return "free space, inodes or quota there, then the same command again: what was fetched is kept"
 	case errors.Is(err, cache.ErrFetch):

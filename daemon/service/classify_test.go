@@ -22,8 +22,9 @@ func TestEveryClassHasItsExitCode(t *testing.T) {
 		next string
 	}{
 		{errors.New("x"), api.ExitFailed, ""},
-		{lockfile.ErrLock, api.ExitFailed, ""},
-		{&lockfile.UnknownEnvironmentError{Name: "x"}, api.ExitUsage, ""},
+		{lockfile.ErrLock, api.ExitFailed, "next: `pixi lock`"},
+		{&lockfile.ProblemsError{Problems: []string{"p"}}, api.ExitFailed, "next: take these entries out"},
+		{&lockfile.UnknownEnvironmentError{Name: "x"}, api.ExitUsage, "next: name one"},
 		{prepare.ErrRequest, api.ExitUsage, ""},
 		{project.ErrNoLock, api.ExitUsage, ""},
 		{&lockfile.MissingPlatformError{}, api.ExitNoFit, ""},

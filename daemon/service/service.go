@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/daemon/api"
@@ -54,7 +55,7 @@ func New(opts Options) *Service {
 	s := &Service{opts: opts, slots: make(chan struct{}, opts.Runs)}
 	s.deps = prepare.Deps{
 		Store: opts.Store, Fetcher: opts.Fetcher, ClusterPlatforms: s.clusterPlatforms,
-		OpenLocal: opts.Embedded, Parallel: opts.Parallel, Program: "hpcenv " + Version(),
+		OpenLocal: opts.Embedded, Parallel: opts.Parallel, Program: "hpcenv " + Version(), Slot: s.slot,
 	}
 	return s
 }
@@ -64,9 +65,16 @@ func New(opts Options) *Service {
 func OpenOwn(root string) (*Service, error) {
 	store, err := cache.Open(root)
 	if errors.Is(err, os.ErrNotExist) {
-		store, err = cache.Create(root, cache.Format{
+		format := cache.Format{
 			Version: cache.FormatVersion, Platforms: []string{"linux-64", "linux-aarch64"}, OwnerUID: os.Geteuid(),
-		})
+		}
+		// Its trees are the prefixes: said before anything is made.
+		for _, platform := range format.Platforms {
+			if err := cache.PrefixLimit(filepath.Join(root, "trees", platform, strings.Repeat("0", 32))); err != nil {
+				return nil, fmt.Errorf("%w\nnext: name a shorter store, e.g. HPCENV_STORE=/scratch/$USER/hpcenv", err)
+			}
+		}
+		store, err = cache.Create(root, format)
 	}
 	if err != nil {
 		return nil, err
@@ -98,6 +106,23 @@ func OpenReadOnly(root string, absentIsEmpty bool) (*Service, error) {
 	return New(Options{Store: store, Embedded: true}), nil
 }
 
+// slot bounds how many prepares work at once.
+func (s *Service) slot(ctx context.Context, wait func()) (release func(), err error) {
+	release = func() { <-s.slots }
+	select {
+	case s.slots <- struct{}{}:
+		return release, nil
+	default:
+	}
+	wait()
+	select {
+	case s.slots <- struct{}{}:
+		return release, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
 // clusterPlatforms is prepare's question.
 func (s *Service) clusterPlatforms(ctx context.Context) (platforms, notes []string, err error) {
 	inv, note, err := s.opts.Inventory.Current(ctx)
@@ -119,19 +144,7 @@ func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report f
 	if report == nil {
 		report = func(api.Event) {}
 	}
-	select {
-	case s.slots <- struct{}{}:
-	default:
-		report(api.Event{Type: api.EventWait, Text: fmt.Sprintf("%d requests are being served; waiting", cap(s.slots))})
-		select {
-		case s.slots <- struct{}{}:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-	defer func() { <-s.slots }()
-	deps := s.deps
-	res, err := prepare.Run(ctx, &deps, &prepare.Request{
+	res, err := prepare.Run(ctx, &s.deps, &prepare.Request{
 		Lock: req.Lock, Dir: filepath.Dir(req.LockPath), Environments: req.Environments, All: req.All,
 		Platforms: req.Platforms, Activations: req.Activations, DryRun: req.DryRun,
 	}, func(e prepare.Event) { report(api.Event(e)) })

@@ -96,7 +96,7 @@ func Published(store *cache.Store, id, platform string) (*Meta, error) {
 	path := store.MetaPath(id, platform)
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("%w: environment %s is published but its %s cannot be read: %w", cache.ErrStore, id, path, err)
+		return nil, fmt.Errorf("%w: environment %s is published but its %s cannot be read: %w; remove %s and prepare again", cache.ErrStore, id, path, err, tree)
 	}
 	var m Meta
 	if err := json.Unmarshal(data, &m); err != nil {

@@ -1,6 +1,7 @@
 package materialize
 
 import (
+	"slices"
 	"sort"
 	"strings"
 )
@@ -8,31 +9,16 @@ import (
 // topological sorts packages so that dependencies come before what needs them;
 // among independents the greater name comes first. The result depends on names
 // and dependencies only, never on the order given. Where packages need one
-// another in a circle, those for one architecture come before noarch ones.
+// another in a circle, those for one architecture come before noarch ones; a
+// circle of one kind is entered at its least name, which so comes last of it
+// (there rattler's order follows from a hash table and cannot be reproduced).
 //
 // The order decides who owns a path that several packages have: the last one.
 func topological(pkgs []Package) []Package {
 	g := newGraph(pkgs)
 	g.breakCycles()
 
-	// Roots are what nothing else needs; a circle that nothing needs has none, so
-	// all names follow behind as further starting points.
-	needed := make(map[string]bool)
-	for _, n := range g.names {
-		for _, d := range g.deps[n] {
-			needed[d] = true
-		}
-	}
-	var roots, others []string
-	for _, n := range g.names {
-		if needed[n] {
-			others = append(others, n)
-		} else {
-			roots = append(roots, n)
-		}
-	}
-	sort.Sort(sort.Reverse(sort.StringSlice(roots)))
-	sort.Sort(sort.Reverse(sort.StringSlice(others)))
+	roots := g.roots()
 
 	out := make([]Package, 0, len(pkgs))
 	visited := make(map[string]bool, len(pkgs))
@@ -40,7 +26,7 @@ func topological(pkgs []Package) []Package {
 		name string
 		next int
 	}
-	for _, start := range append(roots, others...) {
+	for _, start := range roots {
 		if visited[start] {
 			continue
 		}
@@ -119,6 +105,30 @@ func (g *graph) breakCycles() {
 		}
 		g.deps[n] = kept
 	}
+}
+
+// roots are the packages to start from, greatest name first: those that nothing
+// needs and, of each circle that nothing outside of it needs, the least name.
+// Every package can be reached from one of them.
+func (g *graph) roots() []string {
+	component := g.components()
+	needed := make(map[int]bool)
+	for _, n := range g.names {
+		for _, d := range g.deps[n] {
+			if component[d] != component[n] {
+				needed[component[d]] = true
+			}
+		}
+	}
+	var out []string
+	for _, n := range g.names { // sorted: the first of a circle is its least
+		if c := component[n]; !needed[c] {
+			needed[c] = true
+			out = append(out, n)
+		}
+	}
+	slices.Reverse(out)
+	return out
 }
 
 // components numbers the strongly connected components (Tarjan, without

@@ -1,5 +1,3 @@
-// Package materialize makes prefixes: Plan decides without any I/O what a
-// prefix holds, Execute writes it, Publish makes it visible.
 package materialize
 
 import (

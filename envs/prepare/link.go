@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/envs/activation"
@@ -47,6 +48,11 @@ func (r *run) build(ctx context.Context, targets []target, res *Result) error {
 	if err := r.needLocal(missing); err != nil {
 		return err
 	}
+	release, err := r.slot(ctx, res)
+	if err != nil {
+		return err
+	}
+	defer release()
 	if res.BytesFetched, err = r.obtain(ctx, need, missing); err != nil {
 		return err
 	}
@@ -56,6 +62,17 @@ func (r *run) build(ctx context.Context, targets []target, res *Result) error {
 		}
 	}
 	return nil
+}
+
+// slot waits for leave to work, if there is work.
+func (r *run) slot(ctx context.Context, res *Result) (release func(), err error) {
+	work := slices.ContainsFunc(res.Environments, func(e Environment) bool { return e.Meta == nil })
+	if r.deps.Slot == nil || !work {
+		return func() {}, nil
+	}
+	return r.deps.Slot(ctx, func() {
+		r.progress.send(Event{Type: EventWait, Text: "other requests are being served; waiting"})
+	})
 }
 
 // link makes and publishes one target, unless it is there.

@@ -243,3 +243,22 @@ func TestFailureKeepsWhatIsThere(t *testing.T) {
 		t.Errorf("got %+v, hits %v", res, w.hits)
 	}
 }
+
+// Requests for what is there never wait behind those that work.
+func TestReadyNeedsNoSlot(t *testing.T) {
+	w := newWorld(t)
+	req := &Request{Lock: lock(map[string][]string{"linux-64": {w.add("a", "linux-64")}})}
+	slots := 0
+	w.deps.Slot = func(context.Context, func()) (func(), error) {
+		slots++
+		return func() {}, nil
+	}
+	for range 2 {
+		if _, err := Run(context.Background(), w.deps, req, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if slots != 1 {
+		t.Errorf("asked for a slot %d times, want once", slots)
+	}
+}

@@ -45,6 +45,10 @@ type Deps struct {
 	OpenLocal bool
 	// Parallel downloads of one Run; 0 = 8.
 	Parallel int
+	// Slot (may be nil) is asked for leave before packages are fetched and
+	// environments made; what needs no work never waits for it. It calls wait
+	// once if it must.
+	Slot func(ctx context.Context, wait func()) (release func(), err error)
 	// Program names this program in provenance.
 	Program string
 }

@@ -23,6 +23,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"strings"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 )
@@ -61,12 +62,11 @@ func Main(args []string, deps Deps) int {
 	switch args[0] + " " + args[1] {
 	case "spank submit":
 		return submitMain(ctx, args[2:], deps)
-	case "spank attach":
-		err = attach(args[2:])
-	case "spank open":
-		// attach puts the label before what its child says.
-		err = openForRoot(args[2:])
-		if err != nil {
+	case "spank attach", "spank open":
+		// The shim puts node and name before what attach says, and attach passes
+		// on what its child open says.
+		verb := map[string]func([]string) error{"attach": attach, "open": openForRoot}[args[1]]
+		if err = verb(args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
 		return exitCode(err)
@@ -87,7 +87,7 @@ func Main(args []string, deps Deps) int {
 // report prints err after a label and returns its exit code.
 func report(w io.Writer, label string, err error) int {
 	if err != nil {
-		fmt.Fprintf(w, "%s: %v\n", label, err)
+		fmt.Fprintf(w, "%s: %s\n", label, strings.Replace(err.Error(), "; next: ", "\nnext: ", 1))
 	}
 	return exitCode(err)
 }

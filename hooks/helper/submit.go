@@ -207,7 +207,25 @@ func (s *submission) prepare(ctx context.Context, st *submitStore, w *wanted) er
 	case ctx.Err() != nil:
 		return refuse(api.ExitLate, "interrupted while %s of %s was being made; the daemon goes on; nothing was submitted", w.name, w.shown)
 	}
-	return fmt.Errorf("%w; nothing was submitted", err)
+	return &notSubmitted{fmt.Sprintf("%s (%s)", w.shown, short(w.digest)), err}
+}
+
+// notSubmitted says what a failed preparation means for the job. The cause ends
+// with its own next step, on a line of its own.
+type notSubmitted struct {
+	lock string
+	err  error
+}
+
+func (n *notSubmitted) Unwrap() error { return n.err }
+
+func (n *notSubmitted) Error() string {
+	cause, next, found := strings.Cut(n.err.Error(), "\nnext: ")
+	text := n.lock + ": " + cause + "; nothing was submitted"
+	if found {
+		text += "\nnext: " + next
+	}
+	return text
 }
 
 func (s *submission) service(ctx context.Context, st *submitStore) (api.Service, error) {

@@ -33,13 +33,17 @@ func (s *submission) openStore(w *wanted) (*submitStore, error) {
 		if err != nil {
 			return nil, err
 		}
-		st.root, st.own = root, true
-	} else {
-		f, err := cache.Open(s.store)
-		if err != nil {
-			return nil, refuse(api.ExitUnreachable, "%w", err)
-		}
+		st.root = root
+	}
+	f, err := cache.Open(st.root)
+	switch {
+	case err == nil:
+		// HPCENV_STORE may name a cluster's store too.
 		st.own = f.Format().PrefixRoot == ""
+	case s.store == "" && errors.Is(err, fs.ErrNotExist):
+		st.own = true // it will be made
+	default:
+		return nil, refuse(api.ExitUnreachable, "%w", err)
 	}
 	platforms, err := st.inventoryPlatforms()
 	if err != nil {

@@ -54,3 +54,14 @@ func TestBadFilesNameTheLine(t *testing.T) {
 		}
 	}
 }
+
+func TestTheExample(t *testing.T) {
+	got, err := Read("../../contrib/systemd/hpcenv.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Conf{Socket: "/run/hpcenv/hpcenvd.sock", Store: "/shared/hpcenv", PrefixRoot: "/opt/hpcenv/e"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}

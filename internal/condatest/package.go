@@ -12,6 +12,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"hash/crc32"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,7 +73,11 @@ func (p Package) Conda(t testing.TB) []byte {
 	var buf bytes.Buffer
 	z := zip.NewWriter(&buf)
 	add := func(name string, data []byte) {
-		w, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
+		// Raw, so that local headers hold the sizes: some readers insist on it.
+		n := uint64(len(data))
+		w, err := z.CreateRaw(&zip.FileHeader{
+			Name: name, Method: zip.Store, CRC32: crc32.ChecksumIEEE(data), CompressedSize64: n, UncompressedSize64: n,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,9 +143,13 @@ func (p Package) info(t testing.TB) []File {
 	}
 	files["index.json"] = asJSON(t, index)
 	if p.Noarch == "python" {
+		points := p.EntryPoints
+		if points == nil {
+			points = []string{}
+		}
 		files["link.json"] = asJSON(t, map[string]any{
 			"package_metadata_version": 1,
-			"noarch":                   map[string]any{"type": "python", "entry_points": p.EntryPoints},
+			"noarch":                   map[string]any{"type": "python", "entry_points": points},
 		})
 	}
 	for name, content := range p.Info {

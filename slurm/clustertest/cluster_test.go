@@ -3,6 +3,7 @@
 package clustertest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -40,7 +42,7 @@ func startCluster() (*cluster, error) {
 	}
 	state := os.Getenv("HPCENV_TEST_STATE")
 	if state == "" {
-		state = "/var/lib/hpcenv-clustertest"
+		state = "/var/lib/hpcenv-ct" // short: a user's own store lies below it
 	}
 	c := &cluster{
 		root: root, program: filepath.Join(root, "contrib/devcluster/devcluster"), state: state,
@@ -183,4 +185,34 @@ func ignoreExit(err error) error {
 		return nil
 	}
 	return err
+}
+
+// noProcesses waits until no process of the users is left that belongs to this
+// cluster (its environment names the cluster's directory).
+func (c *cluster) noProcesses() error {
+	var left []string
+	err := poll(10*time.Second, "the users' processes to end", func() (bool, error) {
+		left = nil
+		out, err := exec.Command("pgrep", "-u", user1+","+user2).Output()
+		if len(out) == 0 {
+			return true, nil // pgrep exits 1 when it finds none
+		}
+		if err != nil {
+			return false, err
+		}
+		for _, pid := range strings.Fields(string(out)) {
+			environ, err := os.ReadFile("/proc/" + pid + "/environ")
+			if err == nil && bytes.Contains(environ, []byte(c.state)) {
+				cmdline, err := os.ReadFile("/proc/" + pid + "/cmdline")
+				if err == nil {
+					left = append(left, pid+" "+string(bytes.ReplaceAll(cmdline, []byte{0}, []byte(" "))))
+				}
+			}
+		}
+		return len(left) == 0, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w; left: %q", err, left)
+	}
+	return nil
 }

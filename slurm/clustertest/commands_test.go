@@ -25,6 +25,8 @@ func (c *cluster) commands(t *testing.T) map[string]func(ts *testscript.TestScri
 		"node":           c.cmdNode,
 		"nothing-queued": c.cmdNothingQueued,
 		"split":          cmdSplit,
+		"switch-off":     c.cmdSwitchOff,
+		"own-stores":     c.cmdOwnStores,
 		"faulty":         c.cmdFaulty(t),
 		"helper":         c.cmdHelper,
 		"verbs":          cmdVerbs,
@@ -60,6 +62,7 @@ func (c *cluster) cmdProbes(ts *testscript.TestScript, neg bool, args []string) 
 	fs := flag.NewFlagSet("probes", flag.ContinueOnError)
 	lock := fs.String("lock", "pixi.lock", "")
 	env := fs.String("env", "default", "")
+	store := fs.String("store", c.store, "")
 	count := fs.Int("count", 0, "")
 	nodes := fs.String("nodes", "", "")
 	machines := fs.String("machines", "", "")
@@ -69,7 +72,7 @@ func (c *cluster) cmdProbes(ts *testscript.TestScript, neg bool, args []string) 
 	}
 	data, err := os.ReadFile(ts.MkAbs(*lock))
 	ts.Check(err)
-	want, err := expect(c.store, c.prefixRoot, data, *env)
+	want, err := expect(*store, c.prefixRoot, data, *env)
 	ts.Check(err)
 	text := ts.ReadFile(fs.Arg(0))
 	var seenNodes, seenMachines []string
@@ -157,4 +160,36 @@ func cmdSplit(ts *testscript.TestScript, neg bool, args []string) {
 	for i, p := range parts {
 		ts.Check(os.WriteFile(ts.MkAbs(args[2+i]), []byte(p), 0o644))
 	}
+}
+
+// switch-off NODE|-: writes the file that switches the plugin off on a node, or
+// removes it again. It never outlives the story.
+func (c *cluster) cmdSwitchOff(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: [!] switch-off NODE")
+	}
+	on := func() error { return c.onNode(args[0], "rm", "-f", "/etc/hpcenv/off").Run() }
+	if neg {
+		ts.Check(on())
+		return
+	}
+	ts.Check(c.onNode(args[0], "sh", "-c", "echo maintenance > /etc/hpcenv/off").Run())
+	ts.Defer(func() { ts.Check(on()) })
+}
+
+// own-stores: the submit host's plugin knows no cluster store until the story
+// ends.
+func (c *cluster) cmdOwnStores(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: own-stores")
+	}
+	path := filepath.Join(c.state, "etc/plugstack.conf")
+	b, err := os.ReadFile(path)
+	ts.Check(err)
+	ts.Defer(func() { ts.Check(os.WriteFile(path, b, 0o644)) })
+	without := regexp.MustCompile(` store=\S+`).ReplaceAll(b, nil)
+	if bytes.Equal(b, without) {
+		ts.Fatalf("%s names no store:\n%s", path, b)
+	}
+	ts.Check(os.WriteFile(path, without, 0o644))
 }

@@ -52,10 +52,13 @@ func expect(store, prefixRoot string, lock []byte, environment string) (*expecta
 	if err := json.Unmarshal(b, &ix); err != nil {
 		return nil, err
 	}
-	e := &expectation{prefix: filepath.Join(prefixRoot, ix.Environments[environment].ID), sha256: map[string]string{}}
 	st, err := cache.Open(store)
 	if err != nil {
 		return nil, err
+	}
+	e := &expectation{prefix: filepath.Join(prefixRoot, ix.Environments[environment].ID), sha256: map[string]string{}}
+	if st.Format().PrefixRoot == "" { // a user's own store; these stories are on x86-64
+		e.prefix = st.Prefix("linux-64", ix.Environments[environment].ID)
 	}
 	for _, p := range env.Platforms {
 		for _, c := range p.Conda {

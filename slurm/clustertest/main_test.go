@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -158,11 +157,5 @@ func (c *cluster) healthy() error {
 			return fmt.Errorf("node not idle: %s", line)
 		}
 	}
-	return poll(10*time.Second, "the users' processes to end", func() (bool, error) {
-		out, err := exec.Command("pgrep", "-l", "-u", user1+","+user2).Output()
-		if len(out) == 0 {
-			return true, nil // pgrep exits 1 when it finds none
-		}
-		return false, err
-	})
+	return c.noProcesses()
 }

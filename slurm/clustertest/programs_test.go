@@ -36,7 +36,15 @@ func awaitJob(args []string) error {
 	return poll(2*time.Minute, "job "+id+" to end", func() (bool, error) {
 		state, err := jobState(id)
 		switch state {
-		case "PENDING", "RUNNING", "CONFIGURING", "COMPLETING", "REQUEUED", "SUSPENDED", "REQUEUE_HOLD":
+		case "PENDING":
+			// Slurm holds a requeued job back for two minutes. A job that waits
+			// for another reason does not mind.
+			out, updateErr := exec.Command("scontrol", "update", "JobId="+id, "StartTime=now").CombinedOutput()
+			if updateErr != nil && !strings.Contains(string(out), "already") {
+				return false, fmt.Errorf("scontrol update: %s: %w", out, updateErr)
+			}
+			return false, err
+		case "RUNNING", "CONFIGURING", "COMPLETING", "REQUEUED", "SUSPENDED", "REQUEUE_HOLD":
 			return false, err
 		case "COMPLETED":
 			return true, nil

@@ -35,6 +35,7 @@ func run(ctx context.Context, args []string) (int, error) {
 	}
 	fs := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	lock := fs.String("lock", ".", "directory of the lock")
+	name := fs.String("name", "", "environment of the lock; empty = the one that is chosen")
 	runs := fs.Int("runs", 31, "runs of each contender")
 	nodes := fs.Int("nodes", 1, "nodes of the step")
 	if err := fs.Parse(args[1:]); err != nil {
@@ -45,6 +46,9 @@ func run(ctx context.Context, args []string) (int, error) {
 	case "submit":
 		bare := []string{"sbatch", "--parsable", "--hold", "-o", "/dev/null", "--wrap", "true"}
 		with := append([]string{bare[0], "--env-lock=" + *lock}, bare[1:]...)
+		if *name != "" {
+			with = append([]string{bare[0], "--env-name=" + *name}, with[1:]...)
+		}
 		pair := contenders{bare: bare, with: with, env: os.Environ()}
 		defer cancelAll()
 		added, err := pair.measure(ctx, *runs, "sbatch")

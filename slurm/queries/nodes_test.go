@@ -24,7 +24,9 @@ func fake(t *testing.T, script string) Client {
 func TestNodesOfRecordedOutput(t *testing.T) {
 	for file, want := range map[string][]Node{
 		"nodes-22.05.txt": {{"n1", "x86_64", "linux-64"}, {"n2", "", ""}},
-		"nodes-24.11.txt": {{"gh01", "aarch64", "linux-aarch64"}, {"gpu001", "x86_64", "linux-64"}, {"ppc1", "ppc64le", ""}},
+		"nodes-24.11.txt": {{"n1", "x86_64", "linux-64"}, {"n2", "", ""}},
+		// Made up from the recorded form: other architectures, misleading text.
+		"nodes-mixed.txt": {{"gh01", "aarch64", "linux-aarch64"}, {"gpu001", "x86_64", "linux-64"}, {"ppc1", "ppc64le", ""}},
 	} {
 		t.Run(file, func(t *testing.T) {
 			path, err := filepath.Abs(filepath.Join("testdata", file))

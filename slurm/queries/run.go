@@ -59,6 +59,9 @@ func (c Client) scontrol(ctx context.Context, args ...string) ([]byte, error) {
 		if what == "" {
 			what = firstLine(stdout.String())
 		}
+		if what == "" {
+			what = "it printed nothing"
+		}
 		return nil, fmt.Errorf("%w: %s %s: %w: %s", ErrSlurm, path, strings.Join(args, " "), err, what)
 	}
 	return stdout.Bytes(), nil

@@ -134,13 +134,13 @@ static void launch(spank_t sp, const struct node *n)
 	if (n->config->bad[0])
 		refuse(n, CODE_UNREACHABLE, n->config->bad);
 	if (n->broken)
-		refuse(n, CODE_FAILED, "out of memory");
+		refuse(n, CODE_FAILED, "out of memory; next: ask for more memory (--mem)");
 	if (n->pin && strncmp(n->pin, "1:", 2))
-		refuse(n, CODE_FAILED, "the job was submitted with a version of hpcenv that this node's does not know. Install one release on all hosts.");
+		refuse(n, CODE_FAILED, "the job was submitted with a version of hpcenv that this node's does not know; next: the administrator installs one release on all hosts");
 	if (n->attach_wanted && g->attach && g->attach_code)
 		refuse(n, g->attach_code, g->message);
 	if (region_lock(g, n->config->attach_timeout + n->config->activate_timeout + 5))
-		refuse(n, CODE_NOT_READY, "the first task of the node did not finish the activation in time. Its activation scripts may hang on this host.");
+		refuse(n, CODE_NOT_READY, "the first task of the node did not finish the activation in time; next: see whether the environment's activation scripts hang on this host, or exclude it (--exclude)");
 	if (n->attach_wanted && g->attach && g->attach_code) {
 		region_unlock(g);
 		refuse(n, g->attach_code, g->message);

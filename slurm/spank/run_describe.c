@@ -11,19 +11,19 @@ int run_describe(const struct run_result *r, const char *path, unsigned timeout_
 {
 	switch (r->how) {
 	case RUN_NOEXEC:
-		snprintf(buf, size, "the helper %s cannot be started: %s. Install hpcenv on this host, or correct helper= in plugstack.conf.",
+		snprintf(buf, size, "the helper %s cannot be started: %s; next: exclude this host (--exclude); the administrator installs hpcenv on it or corrects helper= in plugstack.conf",
 			 path, strerror(r->code));
 		return CODE_UNREACHABLE;
 	case RUN_SIGNALED:
-		snprintf(buf, size, "the helper %s crashed (signal %d, %s). This is a fault of hpcenv or of this host's memory limits; please report it with the host's log.",
+		snprintf(buf, size, "the helper %s crashed (signal %d, %s), a fault of hpcenv or of this host's memory limits; next: exclude this host (--exclude) and report it with the host's log",
 			 path, r->code, strsignal(r->code));
 		return CODE_FAILED;
 	case RUN_TIMEOUT:
-		snprintf(buf, size, "the helper %s did not answer within %u s and was killed. The store or the disk it lies on may hang on this host; try without this host (--exclude) and tell the administrator.",
+		snprintf(buf, size, "the helper %s did not answer within %u s and was killed; the store or the disk it lies on may hang on this host; next: exclude it (--exclude) and tell the administrator",
 			 path, timeout_s);
 		return CODE_NOT_READY;
 	case RUN_ERROR:
-		snprintf(buf, size, "the helper %s could not be run: %s. The host may be short of processes, memory or open files.",
+		snprintf(buf, size, "the helper %s could not be run: %s; next: the host may be short of processes, memory or open files: ask for more memory or exclude it (--exclude)",
 			 path, r->code ? strerror(r->code) : "its exit status was lost");
 		return CODE_FAILED;
 	case RUN_EXITED:

@@ -59,7 +59,7 @@ func (a *app) prepare(ctx context.Context, path string, f prepareFlags) error {
 	if err != nil {
 		return err
 	}
-	shown := newProgress(a.stderr, header(req.Lock))
+	shown := newProgress(a.stderr, header(req.Lock), false)
 	report := shown.report
 	if f.json {
 		report = nil
@@ -72,6 +72,7 @@ func (a *app) prepare(ctx context.Context, path string, f prepareFlags) error {
 		}
 		return err
 	}
+	result.Notes = append(a.notes, result.Notes...)
 	if f.json {
 		return a.printJSON(result)
 	}
@@ -91,7 +92,7 @@ func (a *app) prepared(ctx context.Context, svc api.Service, req *api.PrepareReq
 	for _, s := range r.Skipped {
 		fmt.Fprintln(a.stderr, s)
 	}
-	for _, n := range append(a.notes, r.Notes...) {
+	for _, n := range r.Notes {
 		fmt.Fprintln(a.stderr, "note:", n)
 	}
 	var files int

@@ -20,12 +20,23 @@ type progress interface {
 	close()
 }
 
-// newProgress returns bars if w is a terminal, plain lines if not.
-func newProgress(w io.Writer, head string) progress {
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
-		return &bars{lines: lines{w: w, head: head}, active: map[string]*bar{}}
+// newProgress returns bars if w is a terminal, plain lines if not. With onlyNew
+// nothing is shown if everything is ready.
+func newProgress(w io.Writer, head string, onlyNew bool) progress {
+	if f, ok := w.(*os.File); ok && drawable(f) {
+		return &bars{lines: lines{w: w, head: head, onlyNew: onlyNew}, active: map[string]*bar{}}
 	}
-	return &lines{w: w, head: head, every: 5 * time.Second}
+	return &lines{w: w, head: head, onlyNew: onlyNew, every: 5 * time.Second}
+}
+
+// drawable: f is a terminal on which bars can be drawn; one of unknown size is
+// not.
+func drawable(f *os.File) bool {
+	if !term.IsTerminal(int(f.Fd())) || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	width, height, err := term.GetSize(int(f.Fd()))
+	return err == nil && width > 0 && height > 0
 }
 
 // lines prints milestones, and how far it is every few seconds.
@@ -33,8 +44,11 @@ type lines struct {
 	w      io.Writer
 	head   string
 	headed bool
-	every  time.Duration
-	last   time.Time
+	// onlyNew: nothing is shown as long as everything is ready.
+	onlyNew bool
+	ready   []string
+	every   time.Duration
+	last    time.Time
 }
 
 func (l *lines) report(e api.Event) {
@@ -56,16 +70,29 @@ func (l *lines) report(e api.Event) {
 // plan prints the header once, one line per environment and platform, and the
 // line that tells what will be fetched.
 func (l *lines) plan(e api.Event) {
-	if !l.headed {
-		fmt.Fprintln(l.w, l.head)
-		l.headed = true
-	}
+	line := ""
 	if e.Environment != "" {
 		state := "ready"
 		if e.New {
 			state = "new"
 		}
-		fmt.Fprintf(l.w, "  %-12s  %-14s %s\n", e.Environment, e.Platform, state)
+		line = fmt.Sprintf("  %-12s  %-14s %s", e.Environment, e.Platform, state)
+	}
+	if l.onlyNew && !l.headed && !e.New {
+		if line != "" {
+			l.ready = append(l.ready, line)
+		}
+		return
+	}
+	if !l.headed {
+		fmt.Fprintln(l.w, l.head)
+		for _, before := range l.ready {
+			fmt.Fprintln(l.w, before)
+		}
+		l.headed = true
+	}
+	if line != "" {
+		fmt.Fprintln(l.w, line)
 		return
 	}
 	if fetch := e.PackagesTotal - e.PackagesDone; fetch > 0 {
@@ -103,6 +130,7 @@ func (b *bars) report(e api.Event) {
 	case api.EventNote, api.EventWait:
 		b.print(e.Text)
 	case api.EventLink:
+		b.close() // downloads come before links
 		b.print(fmt.Sprintf("linking %s for %s", e.Environment, e.Platform))
 	}
 }
@@ -164,4 +192,5 @@ func (b *bars) close() {
 	}
 	b.total.Abort(true)
 	b.p.Wait()
+	b.p = nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/service"
+	"github.com/hpcenv/hpcenv/hooks/wrapper"
 )
 
 // app is what all commands share.
@@ -35,6 +36,9 @@ type app struct {
 
 // Main runs the command line and returns the exit code.
 func Main(args []string) int {
+	if len(args) > 0 && wrapper.Serves(args[0]) {
+		return wrapper.Main(args) // hpcenv run calls itself
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), heeded()...)
 	defer stop()
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}

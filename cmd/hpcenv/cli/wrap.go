@@ -71,7 +71,7 @@ func (a *app) wrap(ctx context.Context, f wrapFlags, do func(context.Context, wr
 	if err != nil {
 		return err
 	}
-	shown := newProgress(a.stderr, header(req.Lock))
+	shown := newProgress(a.stderr, header(req.Lock), true)
 	code, err := do(ctx, wrapper.Options{
 		Service:     func(context.Context) (api.Service, error) { return a.writer() },
 		Store:       c.Store,

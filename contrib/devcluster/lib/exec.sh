@@ -34,5 +34,5 @@ exec_in() {
 		become=(setpriv "--reuid=$(id -u "$user")" "--regid=$(id -g "$user")" --init-groups --)
 	# The directory is entered inside, as the user.
 	exec "${ENTER[@]}" "${become[@]}" env "${vars[@]}" \
-		bash -c 'cd -- "$1" || exit 1; shift; exec "$@"' devcluster "${CWD:-$home}" "$@"
+		bash -c 'cd -- "$1" || exit 1; unset OLDPWD; shift; exec "$@"' devcluster "${CWD:-$home}" "$@"
 }

@@ -7,9 +7,15 @@ as_account() {
 	setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups "$@"
 }
 
-# A root of another release in which everything else of the cluster runs.
+# The submit host: mounts of its own, and with --root a root of another release
+# in which everything else of the cluster runs too.
 part_login() {
-	root_enter "$ROOT_HOST" "$STATE/login"
+	# qemu lies on this machine, not in the root: it is opened before.
+	if [ -n "$ROOT_SUITE" ]; then
+		[ "$AARCH64" = no ] || binfmt_enable
+		root_enter "$ROOT_HOST" "$STATE/login"
+	fi
+	mount --bind "$STATE/login/etc-hpcenv" /etc/hpcenv
 	printf 'ready\n' | replace_file "$STATE/login/ready"
 	trap 'exit 0' TERM
 	while :; do
@@ -39,6 +45,8 @@ part_slurmctld() {
 
 part_node() {
 	local dir=$STATE/nodes/$NAME
+	# The namespaces are there; from now on any CPU will do.
+	taskset --cpu-list --pid "0-$(($(nproc --all) - 1))" $$ >/dev/null
 	hostname "$NAME"
 	if [ "$NAME" = a1 ]; then
 		binfmt_enable

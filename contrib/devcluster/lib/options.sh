@@ -43,6 +43,10 @@ TEXT
 options_start() {
 	NODES=3 AARCH64=no ROOT_SUITE='' MOUNT_MODE='' CONTAINER_TMPFS=no
 	PLUGIN=yes DAEMON=yes NODE_STORE_CMD='' CPUS=64 SHARES=$'/tmp\n/home'
+	# Where the demo's channel and the roots of other architectures are.
+	local cache=${HPCENV_CACHE:-/var/cache/hpcenv-dev}
+	mkdir -p "$cache"
+	SHARES+=$'\n'$(readlink -e "$cache")
 	PREFIX_ROOT=/opt/hpcenv/e NODE_STORE=/srv/hpcenv/store
 	EXTRA_CONF='' DAEMON_CONF='' PARTITIONS=()
 	while [ $# -gt 0 ]; do

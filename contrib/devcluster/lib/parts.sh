@@ -26,7 +26,7 @@ state_fresh() {
 	local part
 	chmod 755 "$STATE"
 	rm -rf --one-file-system "$STATE"/{ctld,spool,nodes,etc,sw,log,munge,spaces,login,cluster.conf}
-	mkdir -p "$STATE"/{ctld,spool,nodes,etc,log,munge,spaces,login,store,daemon} "$PREFIX_ROOT" /etc/hpcenv
+	mkdir -p "$STATE"/{ctld,spool,nodes,etc,log,munge,spaces,login/etc-hpcenv,store,daemon} "$PREFIX_ROOT" /etc/hpcenv
 	for part in slurm:ctld munge:munge hpcenvd:store hpcenvd:daemon; do
 		id -u "${part%%:*}" >/dev/null 2>&1 || die "no account ${part%%:*}: run make setup"
 		chown "${part%%:*}:" "$STATE/${part#*:}"
@@ -39,20 +39,21 @@ state_fresh() {
 # shellcheck disable=SC2034 # saved by conf_save, read by inner.sh
 roots_find() {
 	ROOT_HOST='' ROOT_AARCH64=''
-	local suite=${ROOT_SUITE:-$HOST_SUITE}
+	local suite=$ROOT_SUITE
 	[ -z "$ROOT_SUITE" ] || ROOT_HOST=$("$HERE/debian-root.sh" "$ROOT_SUITE" amd64)
-	[ "$AARCH64" = no ] || ROOT_AARCH64=$("$HERE/debian-root.sh" "$suite" arm64)
+	if [ "$AARCH64" = yes ]; then
+		# All nodes run one version of Slurm.
+		[ -n "$suite" ] || suite=$("$HERE/host-suite.sh")
+		ROOT_AARCH64=$("$HERE/debian-root.sh" "$suite" arm64)
+	fi
 }
 
 cluster_start() {
 	local began=$EPOCHREALTIME node
-	# The aarch64 root has the release whose Slurm this machine runs.
-	HOST_SUITE=bookworm
-	[ "$AARCH64" = no ] || [ -n "$ROOT_SUITE" ] || HOST_SUITE=$(host_suite)
 	roots_find
 	SLURM_VERSION='' CTLD_PORT='' NODE_PORT=''
 	conf_save
-	[ -z "$ROOT_SUITE" ] || login_start
+	login_start
 	SLURM_VERSION=$(slurm_version)
 	CTLD_PORT=$(ports_free $((NODES + 3)))
 	NODE_PORT=$((CTLD_PORT + 1))
@@ -63,30 +64,22 @@ cluster_start() {
 	space_start slurmctld slurmctld
 	[ -z "$DAEMON_CONF" ] || cp "$DAEMON_CONF" "$STATE/etc/hpcenvd.more.yaml"
 	[ "$DAEMON" = no ] || daemon_start
-	[ "$MOUNT_MODE" != host ] || trees_make
-	while read -r node; do space_start "$node" node; done < <(node_names)
-	wait_for 90 "all nodes idle (see $STATE/log)" nodes_ready || {
+	login_trees
+	while read -r node; do node_start "$node"; done < <(node_names)
+	wait_for 90 "all nodes idle (see $STATE/log)" nodes_settled || {
 		slurm sinfo -N -l >&2 || true
 		return 1
 	}
+	nodes_ended
 	printf 'devcluster: Slurm %s, nodes %s, ready in %s s; state in %s\n' "$SLURM_VERSION" \
 		"$(node_names | tr '\n' ' ' | sed 's/ $//')" "$(elapsed "$began")" "$STATE"
 }
 
 elapsed() { awk -v a="$1" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }'; }
 
-# The Debian release whose Slurm has this machine's version.
-host_suite() {
-	case $(slurmctld -V) in
-	*' 22.05.'*) printf bookworm ;;
-	*' 24.11.'*) printf trixie ;;
-	*) die "no Debian release has the Slurm of this machine ($(slurmctld -V)): --aarch64 needs the same one on all nodes" ;;
-	esac
-}
-
 login_start() {
 	space_start login login
-	wait_for 20 "the root of the cluster (see $STATE/log/login.space)" test -e "$STATE/login/ready"
+	wait_for 20 "the submit host's mounts (see $STATE/log/login.space)" test -e "$STATE/login/ready"
 }
 
 # Slurm's version as the submit host has it, e.g. 22.05.8.
@@ -103,13 +96,23 @@ slurm() {
 	"${ENTER[@]}" env SLURM_CONF="$STATE/etc/slurm.conf" "$@"
 }
 
-nodes_ready() {
+# Whether there is nothing to wait for any more: all nodes are idle, or one has
+# ended.
+nodes_settled() { ! nodes_ended || nodes_idle; }
+
+nodes_idle() {
+	[ "$(slurm sinfo -h -N -p all -t idle -o %N | sort -u | wc -l)" = "$(node_names | wc -l)" ]
+}
+
+# Fails with what it last said where a node has ended.
+nodes_ended() {
 	local node
 	for node in $(node_names); do
-		# A dead node is not worth the wait.
-		space_alive "$node" || die "node $node ended (see $STATE/log/$node.*)"
+		space_alive "$node" && continue
+		say "node $node has ended; its last words ($STATE/log/$node.* has all):"
+		tail -q -n 3 "$STATE/log/$node".* >&2
+		return 1
 	done
-	[ "$(slurm sinfo -h -N -p all -t idle -o %N | sort -u | wc -l)" = "$(node_names | wc -l)" ]
 }
 
 daemon_start() {
@@ -131,10 +134,31 @@ CONF
 	[ ! -e "$STATE/etc/hpcenvd.more.yaml" ] || cat "$STATE/etc/hpcenvd.more.yaml"
 }
 
-# What nodes bind at the prefix root when they come up must be there by then.
-trees_make() {
+node_start() {
+	mkdir -p "$STATE/spool/$1"
+	if [ "$CONTAINER_TMPFS" = yes ]; then
+		SPACE_ON_CPU=(taskset --cpu-list "$(ns_cpu_find)")
+	fi
+	space_start "$1" node
+	SPACE_ON_CPU=()
+}
+
+# Whether slurmctld gives jobs to a node: it has answered since it came back.
+node_up() {
+	case $(slurm sinfo -h -n "$1" -p all -o %T) in
+	idle | mixed | allocated) return 0 ;;
+	esac
+	return 1
+}
+
+# The submit host has the prefixes of its own platform at the prefix root, as
+# login nodes have from boot on. So have nodes with --mount host: the folders
+# must be there when they come up.
+login_trees() {
 	setpriv --reuid hpcenvd --regid "$(id -g hpcenvd)" --init-groups \
 		mkdir -p "$STATE/store/trees/linux-64" "$STATE/store/trees/linux-aarch64"
+	space_enter login
+	"${ENTER[@]}" mount --bind -o ro "$STATE/store/trees/linux-64" "$PREFIX_ROOT"
 }
 
 # Starts one part again.
@@ -142,11 +166,16 @@ part_start() {
 	local name=$1
 	space_alive "$name" && die "$name is running"
 	case $name in
-	munged | slurmctld) space_start "$name" "$name" ;;
+	munged) space_start munged munged ;;
+	slurmctld)
+		space_start slurmctld slurmctld
+		wait_for 30 "slurmctld (see $STATE/log/slurmctld.log)" slurm scontrol ping
+		;;
 	hpcenvd) daemon_start ;;
 	*)
 		node_names | grep -qx -- "$name" || die_usage "no such part: $name"
-		space_start "$name" node
+		node_start "$name"
+		wait_for 60 "$name in service (see $STATE/log/$name.*)" node_up "$name"
 		;;
 	esac
 }
@@ -165,7 +194,7 @@ status_print() {
 	local name state rc=0 parts
 	parts=$(printf 'munged\nslurmctld\n' && node_names)
 	[ "$DAEMON" = no ] || parts+=$'\n'hpcenvd
-	[ -z "$ROOT_SUITE" ] || parts+=$'\n'login
+	parts+=$'\n'login
 	printf 'state  %s\nslurm  %s\nmount  %s\n' "$STATE" "$SLURM_VERSION" "$MOUNT_MODE"
 	for name in $parts; do
 		if state=$(space_pid "$name"); then state="running (init $state)"; else state=down rc=1; fi

@@ -140,6 +140,7 @@ config_write() {
 	slurm_conf | replace_file "$STATE/etc/slurm.conf"
 	cgroup_conf | replace_file "$STATE/etc/cgroup.conf"
 	hpcenv_conf "$STATE/store" | replace_file "$STATE/etc/hpcenv.conf"
+	cp "$STATE/etc/hpcenv.conf" "$STATE/login/etc-hpcenv/"
 	plugstack_conf "$STATE/store" "$STATE/etc/off" | replace_file "$STATE/etc/plugstack.conf"
 	while read -r node; do
 		dir=$STATE/nodes/$node

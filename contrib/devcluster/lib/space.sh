@@ -7,6 +7,33 @@
 # A space is recorded in STATE/spaces/NAME as "PID START", written by its init
 # before it does anything else.
 
+# A command that has the namespaces of a space made on a certain CPU; empty for
+# any (see ns_cpu_find).
+SPACE_ON_CPU=()
+
+# The CPUs that this process may use, one a line.
+cpus_allowed() {
+	local range
+	for range in $(taskset --cpu-list --pid $$ | sed 's/.*: //; s/,/ /g'); do
+		seq "${range%-*}" "${range#*-}"
+	done
+}
+
+# A CPU on which a node's namespace must be made so that job_container/tmpfs
+# works in it (see ns-probe.sh); any on most kernels.
+ns_cpu_find() {
+	local cpu cpus
+	mapfile -t cpus < <(cpus_allowed)
+	for cpu in "${cpus[@]}"; do
+		if taskset --cpu-list "$cpu" unshare --mount --propagation private \
+			"$HERE/ns-probe.sh" "${cpus[@]}"; then
+			printf '%s' "$cpu"
+			return 0
+		fi
+	done
+	die "this kernel lets no namespace hold a younger one: --container-tmpfs does not work here"
+}
+
 # space_start NAME KIND [ARGUMENT…]: starts inner.sh KIND in a new space.
 space_start() {
 	local name=$1 kind=$2 enter=()
@@ -20,9 +47,11 @@ space_start() {
 	# numbers as this machine sees them, through its /proc.
 	[ "$kind" = login ] || share+=(--uts --pid --fork)
 	env -i PATH="$PATH" LANG=C.UTF-8 STATE="$STATE" \
-		setsid "${enter[@]}" unshare "${share[@]}" \
+		setsid "${enter[@]}" "${SPACE_ON_CPU[@]}" unshare "${share[@]}" \
 		"$HERE/inner.sh" "$name" "$kind" "$@" \
 		</dev/null >>"$STATE/log/$name.space" 2>&1 {LOCK_FD}<&- &
+	# Not a job of this shell: it says nothing when the space is killed.
+	disown
 	wait_for 20 "the namespaces of $name (see $STATE/log/$name.space)" \
 		test -e "$STATE/spaces/$name"
 }
@@ -64,13 +93,11 @@ space_names() {
 	return 0
 }
 
-# space_enter NAME: fills the array ENTER with the command that enters a space;
-# empty for this machine itself.
+# space_enter NAME: fills the array ENTER with the command that enters a space.
 space_enter() {
 	local name=$1 pid
 	ENTER=()
 	if [ "$name" = login ]; then
-		[ -n "$ROOT_SUITE" ] || return 0
 		pid=$(space_pid login) || die "the cluster is not running"
 		ENTER=(nsenter "--target=$pid" --mount --)
 		return 0

@@ -142,7 +142,7 @@ static void helper_answers_no_pin(void)
 static void helper_missing(void)
 {
 	arguments("helper=/nonexistent/hpcenv", NULL);
-	fails("unused", "", "/nonexistent/hpcenv cannot be started: No such file or directory. Install");
+	fails("unused", "", "/nonexistent/hpcenv cannot be started: No such file or directory; next:");
 }
 
 static void switched_off(void)

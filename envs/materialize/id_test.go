@@ -1,0 +1,120 @@
+package materialize_test
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/hpcenv/hpcenv/cache"
+	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/envs/materialize"
+)
+
+func idFormat() cache.Format {
+	return cache.Format{Version: 1, PrefixRoot: "/opt/hpcenv/e", Platforms: []string{"linux-64", "linux-aarch64"}}
+}
+
+func idPackages() map[string]*lockfile.Platform {
+	zlib := &lockfile.CondaPackage{
+		Location: "https://conda.example/main/linux-64/zlib-1.3-h_0.conda", Name: "zlib", Version: "1.3", Build: "h_0",
+		Subdir: "linux-64", FileName: "zlib-1.3-h_0.conda", Channel: "https://conda.example/main", SHA256: "aa", MD5: "bb",
+		Size: 7, Depends: []string{"libc >=2.17,<3"}, License: "Zlib", Timestamp: 1700000000000, Arch: "x86_64", OS: "linux",
+	}
+	six := &lockfile.CondaPackage{
+		Location: "https://conda.example/main/noarch/six-1-py_0.tar.bz2", Name: "six", Version: "1", Build: "py_0",
+		Subdir: "noarch", Noarch: "python", FileName: "six-1-py_0.tar.bz2", SHA256: "cc", HasPurls: true,
+	}
+	return map[string]*lockfile.Platform{
+		"linux-64":      {Name: "linux-64", Subdir: "linux-64", Conda: []*lockfile.CondaPackage{zlib, six}},
+		"linux-aarch64": {Name: "linux-aarch64", Subdir: "linux-aarch64", Conda: []*lockfile.CondaPackage{six}},
+	}
+}
+
+// TestIDGolden: ids of existing environments never change. If this fails, every
+// prefix of every store would be made anew: change the code, or raise
+// LinkerVersion because a prefix's bytes change.
+func TestIDGolden(t *testing.T) {
+	if got, want := materialize.ID(idFormat(), "/opt/hpcenv/e", idPackages(), noScripts), goldenID; got != want {
+		t.Errorf("id is %s, was %s", got, want)
+	}
+	own := idFormat()
+	own.PrefixRoot = ""
+	if got, want := materialize.ID(own, "/home/u/store", idPackages(), noScripts), goldenOwnID; got != want {
+		t.Errorf("id in a user's own store is %s, was %s", got, want)
+	}
+}
+
+const (
+	goldenID    = "4d66e47fa4e19e4af5ed8f72fc9fcd2d"
+	goldenOwnID = "ef99f1d4df439a6f382a442f47c7d4f0"
+)
+
+func TestIDIgnores(t *testing.T) {
+	want := materialize.ID(idFormat(), "/opt/hpcenv/e", idPackages(), noScripts)
+	for name, change := range map[string]func(*cache.Format, map[string]*lockfile.Platform){
+		"order of packages":   func(_ *cache.Format, p map[string]*lockfile.Platform) { slices.Reverse(p["linux-64"].Conda) },
+		"order of platforms":  func(f *cache.Format, _ map[string]*lockfile.Platform) { slices.Reverse(f.Platforms) },
+		"clusters and owner":  func(f *cache.Format, _ map[string]*lockfile.Platform) { f.Clusters, f.OwnerUID = []string{"c"}, 5 },
+		"platform not served": func(_ *cache.Format, p map[string]*lockfile.Platform) { p["linux-ppc64le"] = p["linux-64"] },
+		"credentials": func(_ *cache.Format, p map[string]*lockfile.Platform) {
+			p["linux-64"].Conda[0].Location = "https://u:pw@conda.example/t/tk-1/main/linux-64/zlib-1.3-h_0.conda"
+		},
+		"name of the platform": func(_ *cache.Format, p map[string]*lockfile.Platform) { p["linux-64"].Name = "p1" },
+	} {
+		f, p := idFormat(), idPackages()
+		change(&f, p)
+		if got := materialize.ID(f, "/opt/hpcenv/e", p, noScripts); got != want {
+			t.Errorf("%s changes the id", name)
+		}
+	}
+}
+
+// TestIDCovers: whatever a record says is in the id, field by field.
+func TestIDCovers(t *testing.T) {
+	f := idFormat()
+	seen := map[string]string{materialize.ID(f, "/opt/hpcenv/e", idPackages(), noScripts): "nothing"}
+	note := func(what, id string) {
+		if other, dup := seen[id]; dup {
+			t.Errorf("%s and %s give one id", what, other)
+		}
+		seen[id] = what
+	}
+	skip := map[string]bool{"URL": true, "Local": true, "Line": true} // follow from where the lock lies, not what it says
+	kind := reflect.TypeOf(lockfile.CondaPackage{})
+	for i := range kind.NumField() {
+		field := kind.Field(i)
+		if skip[field.Name] {
+			continue
+		}
+		p := idPackages()
+		c := p["linux-64"].Conda[0]
+		v := reflect.ValueOf(c).Elem().Field(i)
+		switch v.Interface().(type) {
+		case string:
+			v.SetString(v.String() + "-changed")
+		case int64:
+			v.SetInt(v.Int() + 1)
+		case bool:
+			v.SetBool(!v.Bool())
+		case []string:
+			v.Set(reflect.ValueOf([]string{"changed"}))
+			c.HasPurls = field.Name == "Purls"
+		case map[string][]string:
+			v.Set(reflect.ValueOf(map[string][]string{"x": {"y"}}))
+		default:
+			v.SetBytes([]byte(`{"weak":["changed"]}`))
+		}
+		note("field "+field.Name, materialize.ID(f, "/opt/hpcenv/e", p, noScripts))
+	}
+	note("another root", materialize.ID(f, "/opt/other", idPackages(), noScripts))
+	own := f
+	own.PrefixRoot = ""
+	note("own store at that path", materialize.ID(own, "/opt/hpcenv/e", idPackages(), noScripts))
+	note("options", materialize.ID(f, "/opt/hpcenv/e", idPackages(), materialize.Options{}))
+	one := idPackages()
+	delete(one, "linux-aarch64")
+	note("one platform", materialize.ID(f, "/opt/hpcenv/e", one, noScripts))
+	moved := idPackages()
+	moved["linux-64"], moved["linux-aarch64"] = moved["linux-aarch64"], moved["linux-64"]
+	note("platforms exchanged", materialize.ID(f, "/opt/hpcenv/e", moved, noScripts))
+}
