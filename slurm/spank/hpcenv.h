@@ -77,6 +77,8 @@ struct run_spec {
 	bool forward_signals;  /* pass on INT, TERM, HUP, QUIT while waiting */
 	bool capture_stderr;   /* into the same buffer as stdout */
 	bool relay_stderr;     /* through a pipe to this process's stderr */
+	bool orphan;           /* not a descendant of this process: it ends when its
+	                        * output does, its exit code is not known */
 	bool become;           /* take uid, gid, drop other groups */
 	uid_t uid;
 	gid_t gid;

@@ -59,10 +59,10 @@ static void one_of_many(void)
 	CHECK_STR(cancelled(), "");
 	CHECK(!slurm_spank_exit(NULL, 0, NULL));
 	if (getuid() == 0) {
-		CHECK_HAS(cancelled(), "--quiet --signal=KILL 42.7 as 1234 conf /etc/slurm/x.conf");
+		CHECK_HAS(cancelled(), "--signal=KILL 42.7 as 1234 conf /etc/slurm/x.conf");
 		CHECK_STR(fake.errors, "");
 	} else {
-		CHECK_HAS(fake.errors, "failed to end it"); /* cannot become another user */
+		CHECK_HAS(fake.errors, "may not have ended it"); /* cannot become another user */
 	}
 }
 
