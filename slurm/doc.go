@@ -50,13 +50,14 @@
 // components of a heterogeneous job; --step=1: a step of an existing job. Answers
 // pin, set, unset. INT, TERM, HUP and QUIT of the submitting process are passed on.
 //
-//	hpcenv spank attach --store= --owner= --prefix-root= --uid= --gid= --groups=1,2 --run-dir= --job=N
+//	hpcenv spank attach --store= --owner= --prefix-root= --uid= --gid= --groups=1,2 --run-dir= --job=N --pinned=0|1
 //
 // As root, with an empty environment, for attach_timeout at most. With mount=step
 // once per step and node, in a mount namespace of the step; with mount=job
 // once per step and node in the job's own namespace (job_container/tmpfs), where it
 // finds its own earlier work; with mount=host never. stdout and stderr (up to 4 KiB)
-// are the message of a failure.
+// are the message of a failure. --pinned=0: the step's own pin does not ask for the
+// cluster's store; RUN_DIR/job/JOB may.
 //
 //	hpcenv spank activate --store= --prefix-root= --run-dir= --job=N --step=N --nodeid=N --pin= --batch=0|1
 //
