@@ -18,7 +18,7 @@
 //	    attach_timeout=SECONDS activate_timeout=SECONDS scancel=PATH
 //
 // Defaults: helper /usr/libexec/hpcenv/hpcenv, prefix_root /opt/hpcenv/e, socket
-// /run/hpcenv/hpcenvd.sock, run_dir /run/hpcenv, off /etc/hpcenv/off, mount step,
+// /run/hpcenv/hpcenvd.sock, run_dir /run/hpcenv-node, off /etc/hpcenv/off, mount step,
 // attach_timeout 10, activate_timeout 60, scancel looked up in /usr/bin, /bin,
 // /usr/local/bin, /opt/slurm/bin. A wrong argument does not disturb jobs without
 // the option; a submission that uses it fails and says which argument is wrong.

@@ -97,8 +97,7 @@ func TestOpenAsUser(t *testing.T) {
 func TestAttachOfAnOwnStore(t *testing.T) {
 	needRoot(t)
 	run := t.TempDir()
-	own := `1:own:{"lock":"` + strings.Repeat("a", 64) + `","env":"default","id":"` + strings.Repeat("b", 32) + `","platforms":["linux-64"],"store":"/home/u/s"}`
-	if err := leavePin(run, "7", own); err != nil {
+	if err := leavePin(run, "7", ownPin()); err != nil {
 		t.Fatal(err)
 	}
 	args := []string{"--store=", "--prefix-root=/nonexistent/e", "--uid=12345", "--gid=12346", "--groups=", "--run-dir=" + run, "--job=7"}
