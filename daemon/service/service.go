@@ -134,13 +134,27 @@ func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report f
 		Platforms: req.Platforms, Activations: req.Activations, DryRun: req.DryRun,
 	}, func(e prepare.Event) { report(api.Event(e)) })
 	var need *prepare.NeedLocalError
-	if errors.As(err, &need) {
+	switch {
+	case errors.As(err, &need):
 		return nil, s.wanted.ask(need)
-	}
-	if err != nil {
+	case errors.Is(err, cache.ErrFetch):
+		return nil, &fetchError{err: err, from: s.host()}
+	case err != nil:
 		return nil, err
 	}
 	return s.result(res), nil
+}
+
+// host that fetches, for messages.
+func (s *Service) host() string {
+	if s.opts.Embedded {
+		return "this host"
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		return "the daemon's host"
+	}
+	return "the daemon's host " + name
 }
 
 // result is a prepare's result in the API's form.
