@@ -25,7 +25,7 @@ func wantedPlatforms(ctx context.Context, deps *Deps, req *Request) (platforms, 
 	if len(req.Platforms) > 0 {
 		for _, p := range req.Platforms {
 			if !slices.Contains(made, p) {
-				return nil, nil, fmt.Errorf("%w: this store makes environments for %s, not for %s", ErrRequest, strings.Join(made, ", "), p)
+				return nil, nil, notMade(p, made)
 			}
 		}
 		return slices.Compact(slices.Sorted(slices.Values(req.Platforms))), nil, nil
