@@ -34,8 +34,15 @@ func NotLock(path string, data []byte) error {
 	}
 	dir := filepath.Dir(path)
 	beside := filepath.Join(dir, LockName)
+	step := fmt.Sprintf("give the path of a %s; `pixi lock` in the project writes it", LockName)
 	if st, err := os.Stat(beside); err == nil && st.Mode().IsRegular() && beside != path {
-		return fmt.Errorf("%w: %s %s; next: give the %s beside it: %s", ErrNoLock, path, what, LockName, beside)
+		step = fmt.Sprintf("give the %s beside it: %s", LockName, beside)
 	}
-	return fmt.Errorf("%w: %s %s; next: give the path of a %s; `pixi lock` in the project writes it", ErrNoLock, path, what, LockName)
+	return notLock(fmt.Sprintf("%s %s; next: %s", path, what, step))
 }
+
+// notLock is an error of class ErrNoLock that says it in words of its own.
+type notLock string
+
+func (e notLock) Error() string { return string(e) }
+func (e notLock) Unwrap() error { return ErrNoLock }

@@ -12,7 +12,6 @@ import (
 )
 
 func (a *app) listCmd() *cobra.Command {
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the environments that are prepared, newest first",
@@ -26,7 +25,7 @@ func (a *app) listCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
+			if a.json {
 				if envs == nil {
 					envs = []api.Environment{}
 				}
@@ -35,7 +34,7 @@ func (a *app) listCmd() *cobra.Command {
 			return a.listTable(envs)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
+	cmd.Flags().BoolVar(&a.json, "json", false, "print one JSON array")
 	return cmd
 }
 
