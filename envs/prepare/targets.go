@@ -85,7 +85,7 @@ func choose(lock *lockfile.Lock, names, platforms []string) (targets []target, s
 				err = p.Validate()
 			}
 			if err != nil {
-				faults = append(faults, fmt.Errorf("environment %s: %w", name, err))
+				faults = append(faults, fmt.Errorf("environment %q: %w", name, err))
 				continue
 			}
 			targets = append(targets, target{env: name, subdir: subdir, platform: p})

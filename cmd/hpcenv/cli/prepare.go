@@ -29,12 +29,9 @@ once. PATH is a pixi.lock or a directory with one; without it, the nearest
 pixi.lock upwards counts. What is there already is not touched.`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path := f.lock
-			if len(args) > 0 {
-				if f.lock != "" {
-					return api.Errorf(api.ExitUsage, "both %q and --lock %q name a lock\nnext: leave one of them out", args[0], f.lock)
-				}
-				path = args[0]
+			path, err := onePath(args, f.lock)
+			if err != nil {
+				return err
 			}
 			return a.prepare(cmd.Context(), path, f)
 		},
