@@ -5,12 +5,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "hpcenv.h"
 
 #define SCANCEL_SEARCH "/usr/bin:/bin:/usr/local/bin:/opt/slurm/bin:/usr/sbin"
 #define SCANCEL_SECONDS 5
+
+/* A node that has not started its tasks yet does not hear a signal and starts
+ * them afterwards (Slurm drops it without a word), so the signal is repeated:
+ * milliseconds before each. */
+static const long scancel_after[] = { 0, 500, 1000, 2000 };
 
 /* refuse ends this task. message is empty if the helper has printed it. */
 void refuse(const struct node *n, int code, const char *message)
@@ -60,6 +66,28 @@ static void add_steps(struct args *a, const struct node *n, char *const *env)
 	args_add(a, "%u.%u", n->job, n->step);
 }
 
+/* Runs scancel once as the job's user. True if it is worth repeating. */
+static bool end_step(const struct node *n, const struct args *a, const struct args *e, bool first)
+{
+	char text[512];
+	struct run_result r;
+	struct run_spec s = {
+		.path = n->config->scancel, .search = SCANCEL_SEARCH, .argv = a->v, .envp = e->v,
+		.timeout_ms = SCANCEL_SECONDS * 1000, .own_group = true, .capture_stderr = true, .become = true,
+		.uid = n->uid, .gid = n->gid, .out = text, .out_size = sizeof(text) - 1,
+	};
+
+	run_helper(&s, &r);
+	text[r.out_len] = '\0';
+	if (r.how == RUN_EXITED && !r.code)
+		return true;
+	/* killed: somebody else ends the step already; later: it is gone */
+	if (first && r.how != RUN_SIGNALED)
+		slurm_error("hpcenv: step %u.%u was refused here, but %s failed to end it on its other nodes: %s", n->job, n->step,
+			    n->config->scancel, text);
+	return false;
+}
+
 /* node_end runs in slurmstepd after the tasks of this node are gone and
  * reported. If they refused, the rest of the step is cancelled from here: a
  * process started by a task could be killed with it before it is heard. It is
@@ -67,8 +95,7 @@ static void add_steps(struct args *a, const struct node *n, char *const *env)
 void node_end(spank_t sp, struct node *n)
 {
 	struct args a = { .n = 0 }, e = { .n = 0 };
-	struct run_result r;
-	char text[512], **env = NULL;
+	char **env = NULL;
 	const char *conf = getenv("SLURM_CONF");
 
 	if (n->state != NODE_ACTIVE || n->batch || n->nnodes < 2 || !n->region ||
@@ -85,18 +112,10 @@ void node_end(spank_t sp, struct node *n)
 	args_add(&a, "--quiet");
 	args_add(&a, "--signal=KILL");
 	add_steps(&a, n, env);
-	if (!a.failed && !e.failed) {
-		struct run_spec s = {
-			.path = n->config->scancel, .search = SCANCEL_SEARCH, .argv = a.v, .envp = e.v,
-			.timeout_ms = SCANCEL_SECONDS * 1000, .own_group = true, .capture_stderr = true, .become = true,
-			.uid = n->uid, .gid = n->gid, .out = text, .out_size = sizeof(text) - 1,
-		};
-		run_helper(&s, &r);
-		text[r.out_len] = '\0';
-		/* killed: somebody else ends the step already */
-		if ((r.how != RUN_EXITED || r.code) && r.how != RUN_SIGNALED)
-			slurm_error("hpcenv: step %u.%u was refused here, but %s failed to end it on its other nodes: %s", n->job, n->step,
-				    n->config->scancel, text);
+	for (size_t i = 0; !a.failed && !e.failed && i < sizeof(scancel_after) / sizeof(scancel_after[0]); i++) {
+		nanosleep(&(struct timespec){ scancel_after[i] / 1000, scancel_after[i] % 1000 * 1000000 }, NULL);
+		if (!end_step(n, &a, &e, i == 0))
+			break;
 	}
 	args_free(&a);
 	args_free(&e);
