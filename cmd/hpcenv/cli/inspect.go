@@ -60,7 +60,7 @@ func narrow(d *api.EnvironmentDetail, platform string) error {
 }
 
 func (a *app) inspectText(d *api.EnvironmentDetail, packages bool) error {
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(plain{a.stdout}, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "id\t%s\n", d.ID)
 	for _, p := range d.Platforms {
 		fmt.Fprintf(w, "\nplatform\t%s\n", p.Platform)

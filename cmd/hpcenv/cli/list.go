@@ -11,6 +11,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/internal/shellword"
 )
 
 func (a *app) listCmd() *cobra.Command {
@@ -119,14 +120,14 @@ func environmentsOf(ctx context.Context, svc api.Service, req *api.PrepareReques
 
 func (a *app) listTable(envs []api.Environment, path string) error {
 	if len(envs) == 0 && path != "" {
-		_, err := fmt.Fprintf(a.stderr, "nothing of this lock is prepared yet\nnext: hpcenv prepare %s\n", quote(path))
+		_, err := fmt.Fprintf(a.stderr, "nothing of this lock is prepared yet\nnext: hpcenv prepare %s\n", shellword.Quote(path))
 		return err
 	}
 	if len(envs) == 0 {
 		_, err := fmt.Fprintln(a.stderr, "no environment is prepared yet\nnext: hpcenv prepare")
 		return err
 	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(plain{a.stdout}, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tENVIRONMENT\tPLATFORM\tPACKAGES\tFILES\tSIZE\tCREATED\tLOCK")
 	for _, e := range envs {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", short(e.ID), e.Name, e.Platform, e.Packages,

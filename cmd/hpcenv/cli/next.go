@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/internal/shellword"
 )
 
 // next is the command to go on with: sbatch with a cluster's store, or where
@@ -20,16 +21,16 @@ func (a *app) next(ctx context.Context, svc api.Service, req *api.PrepareRequest
 	if !clusters(ctx, svc) && !slurmKnows(ctx) {
 		cmd := "hpcenv run"
 		if where != "." {
-			cmd += " --lock " + quote(where)
+			cmd += " --lock " + shellword.Quote(where)
 		}
 		if name != "" {
-			cmd += " -e " + quote(name)
+			cmd += " -e " + shellword.Quote(name)
 		}
 		return cmd + " -- COMMAND"
 	}
-	cmd := "sbatch --env-lock=" + quote(where)
+	cmd := "sbatch --env-lock=" + shellword.Quote(where)
 	if name != "" {
-		cmd += " --env-name=" + quote(name)
+		cmd += " --env-name=" + shellword.Quote(name)
 	}
 	return cmd + " job.sh"
 }

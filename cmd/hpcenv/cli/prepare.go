@@ -125,11 +125,3 @@ func (a *app) fromHere(lock string) string {
 	}
 	return at
 }
-
-// quote makes s one word of a shell where it is not one already.
-func quote(s string) string {
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+@:%,=") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}

@@ -72,7 +72,7 @@ func (a *app) exit(err error) int {
 	if e.Message == "" {
 		return e.Code
 	}
-	fmt.Fprintf(a.stderr, "hpcenv: error: %s\n", e.Message)
+	fmt.Fprintf(plain{a.stderr}, "hpcenv: error: %s\n", e.Message)
 	if a.json {
 		type failure struct {
 			Code    int    `json:"code"`

@@ -11,6 +11,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/project"
 	"github.com/hpcenv/hpcenv/hooks/wrapper"
+	"github.com/hpcenv/hpcenv/internal/shellword"
 )
 
 // wrapFlags are what run, shell and shell-hook have in common.
@@ -76,7 +77,7 @@ func notADirectory(name, command string) error {
 	if !st.IsDir() && filepath.Base(name) != project.LockName {
 		return nil
 	}
-	return api.Errorf(api.ExitUsage, "%q is no command\nnext: if it is the project: %s --lock %s -- COMMAND", name, command, quote(name))
+	return api.Errorf(api.ExitUsage, "%q is no command\nnext: if it is the project: %s --lock %s -- COMMAND", name, command, shellword.Quote(name))
 }
 
 // wrap calls do with what the flags mean. run and shell come back only if they
