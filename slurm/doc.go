@@ -52,7 +52,8 @@
 //
 //	hpcenv spank attach --store= --owner= --prefix-root= --uid= --gid= --groups=1,2 --run-dir= --job=N --pinned=0|1
 //
-// As root, with an empty environment, for attach_timeout at most. With mount=step
+// --pinned=0: the step's pin is not of the cluster's store, or it has none; what the
+// prolog left for the job decides. As root, with an empty environment, for attach_timeout at most. With mount=step
 // once per step and node, in a mount namespace of the step; with mount=job
 // once per step and node in the job's own namespace (job_container/tmpfs), where it
 // finds its own earlier work; with mount=host never. stdout and stderr (up to 4 KiB)

@@ -141,7 +141,7 @@ func (c *cluster) cmdNode(ts *testscript.TestScript, neg bool, args []string) {
 
 // nothing-queued: no job was created by what failed.
 func (c *cluster) cmdNothingQueued(ts *testscript.TestScript, neg bool, args []string) {
-	out, err := c.command("squeue", "-h").Output()
+	out, err := c.command("squeue", "-h", "-t", "PENDING,CONFIGURING,RUNNING").Output()
 	ts.Check(err)
 	if len(bytes.TrimSpace(out)) > 0 {
 		ts.Fatalf("jobs are queued:\n%s", out)

@@ -78,6 +78,8 @@ struct run_spec {
 	bool forward_signals;  /* pass on INT, TERM, HUP, QUIT while waiting */
 	bool capture_stderr;   /* into the same buffer as stdout */
 	bool relay_stderr;     /* through a pipe to this process's stderr */
+	bool orphan;           /* not a descendant of this process: it ends when its
+	                        * output does, its exit code is not known */
 	bool become;           /* take uid, gid, drop other groups */
 	uid_t uid;
 	gid_t gid;
@@ -127,7 +129,7 @@ void submit_started(const struct config *c, bool srun);
 
 /* node.c: one slurmstepd and its tasks. */
 struct node {
-	enum { NODE_IDLE, NODE_OFF, NODE_ACTIVE } state;
+	enum { NODE_IDLE, NODE_ACTIVE } state;
 	const struct config *config;
 	char *pin;         /* NULL: the job's file tells */
 	bool entered; /* by a srun from outside the job */
@@ -139,7 +141,8 @@ struct node {
 	uid_t uid;
 	gid_t gid;
 	char name[256];    /* this node's */
-	char reason[256];  /* NODE_OFF: the first line of the off file */
+	bool off;          /* the off file is there: nothing is run, tasks are refused */
+	char reason[256];  /* its first line */
 	struct region *region;
 };
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"github.com/hpcenv/hpcenv/internal/shellword"
 	"strings"
 	"testing"
 
@@ -42,7 +43,7 @@ func TestFigures(t *testing.T) {
 		}
 	}
 	for s, want := range map[string]string{".": ".", "a b": "'a b'", "it's": `'it'\''s'`, "": "''"} {
-		if got := quote(s); got != want {
+		if got := shellword.Quote(s); got != want {
 			t.Errorf("%q: %s, want %s", s, got, want)
 		}
 	}
