@@ -11,6 +11,8 @@ type Index struct {
 	// materialize.LinkerVersion and cache.Store.PrefixRoot); with others they do not hold.
 	Linker     int    `json:"linker"`
 	PrefixRoot string `json:"prefix_root"`
+	// ByteCode: the ids are those of environments with byte-code.
+	ByteCode bool `json:"byte_code,omitempty"`
 	// Environments by name.
 	Environments map[string]IndexEnvironment `json:"environments"`
 }

@@ -22,6 +22,11 @@ func (r *run) again(platforms []string) (*Result, error) {
 	if index == nil || err != nil {
 		return nil, err
 	}
+	// An index with byte-code is good without a look at the sandbox: what is
+	// published needs none.
+	if r.deps.NoByteCode && index.ByteCode || !index.ByteCode && r.byteCode() {
+		return nil, nil
+	}
 	names := wantedNames(r.req, slices.Sorted(maps.Keys(index.Environments)))
 	res := &Result{}
 	for _, name := range names {

@@ -67,7 +67,7 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	index := makeIndex(r.deps.Store, lock)
+	index := makeIndex(r.deps.Store, lock, r.byteCode())
 	for i := range targets {
 		e := index.Environments[targets[i].env]
 		if e.ID == "" {
