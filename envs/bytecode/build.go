@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -53,7 +54,8 @@ type build struct {
 	adder *cache.Adder
 	// changed are the packages whose tables get new rows.
 	changed map[string]bool
-	mu      sync.Mutex // of res and pending, while jobs run
+	tables  map[string]table // as they were
+	mu      sync.Mutex       // of res and pending, while jobs run
 }
 
 // pending is a source that needs work, with all places that wait for it.
@@ -114,12 +116,13 @@ func (b *build) run(ctx context.Context) (err error) {
 
 // lookUp fills in the rows that the store knows; complete: that is all.
 func (b *build) lookUp(packages []Package) (complete bool, err error) {
-	complete, b.changed = true, map[string]bool{}
+	complete, b.changed, b.tables = true, map[string]bool{}, map[string]table{}
 	for _, p := range packages {
 		t, err := readTable(b.store, b.c.id, p.SHA256)
 		if err != nil {
 			return false, err
 		}
+		b.tables[p.SHA256] = t
 		rows := make(map[string]Row, len(p.Sources))
 		for _, s := range p.Sources {
 			r, ok := t[s.Entry.Path]
@@ -322,6 +325,7 @@ func (b *build) publish(ctx context.Context) error {
 		}
 		rows := b.res.Rows[p.SHA256]
 		t := make(table, len(rows))
+		maps.Copy(t, b.tables[p.SHA256])
 		for i := range p.Sources {
 			s := &p.Sources[i]
 			if r, ok := rows[s.Entry.Path]; ok {

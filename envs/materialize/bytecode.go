@@ -31,7 +31,7 @@ func compile(ctx context.Context, store *cache.Store, p *Plan, req *Request) (*B
 		return skip(req.NoPython)
 	}
 	sources, patched := p.byteCodeSources(store)
-	build := &bytecode.Request{Interpreter: req.Python, Packages: sources, Workers: 0, Sandbox: req.Sandbox, OnWait: req.OnWait}
+	build := &bytecode.Request{Interpreter: req.Python, Packages: sources, Workers: req.Workers, Sandbox: req.Sandbox, OnWait: req.OnWait}
 	for _, i := range patched {
 		build.Patched = append(build.Patched, bytecode.Patched{
 			Label:   label(p.Packages[p.Ops[i].Owner]) + ": " + p.Ops[i].Source,
@@ -157,6 +157,7 @@ func (p *Plan) setByteCode(res *bytecode.Result, patched []int) *ByteCode {
 		s.code.Patched++
 		s.put(op, Op{Kind: KindData, Data: res.Patched[j]})
 	}
+	s.links(dirs)
 	s.code.Failed += len(res.Lost)
 	for _, l := range res.Lost {
 		p.Notes = append(p.Notes, "no byte-code for "+l)
@@ -174,6 +175,26 @@ type setter struct {
 	at    map[string]int // operation by path
 	code  *ByteCode
 	fails []string
+}
+
+// links gives compiled files to sources that are links to others: import looks
+// for them under the link's own name.
+func (s *setter) links(dirs []string) {
+	p := s.plan
+	for i, n := 0, len(p.Ops); i < n; i++ {
+		op := p.Ops[i]
+		if op.Kind != KindSymlink || op.Owner < 0 || path.IsAbs(op.Target) || !wantsByteCode(dirs, op.Path) {
+			continue
+		}
+		target := path.Join(path.Dir(op.Path), op.Target)
+		if !wantsByteCode(dirs, target) {
+			continue
+		}
+		if j, ok := s.at[pycPath(target, s.tag)]; ok && (p.Ops[j].Kind == KindFile || p.Ops[j].Kind == KindData) {
+			code := p.Ops[j]
+			s.put(op, Op{Kind: code.Kind, SHA256: code.SHA256, Size: code.Size, Data: code.Data})
+		}
+	}
 }
 
 func (s *setter) row(source Op, row bytecode.Row) {

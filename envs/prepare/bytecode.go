@@ -11,10 +11,26 @@ import (
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 )
 
-// byteCode tells whether this run makes environments with byte-code. Where the
-// host has no sandbox for it they are made without, under the ids that
-// environments without byte-code have, and the user is told.
-func (r *run) byteCode() bool {
+// wantByteCode tells whether the environments of a lock are made with byte-code:
+// a value of Index.ByteCode.
+func (r *run) wantByteCode(lock *lockfile.Lock) string {
+	python := slices.ContainsFunc(lock.Environments, func(e *lockfile.Environment) bool {
+		return slices.ContainsFunc(e.Platforms, func(p *lockfile.Platform) bool { return pythonOf(p) != nil })
+	})
+	switch {
+	case !python:
+		return ""
+	case r.sandboxed():
+		return lockfile.ByteCodeYes
+	default:
+		return lockfile.ByteCodeNo
+	}
+}
+
+// sandboxed tells whether byte-code is wanted and this host has a sandbox for
+// compiling it. Where it has none environments are made without, under the ids
+// that environments without byte-code have, and the user is told.
+func (r *run) sandboxed() bool {
 	if r.deps.NoByteCode || r.deps.Sandbox == nil {
 		return false
 	}

@@ -22,10 +22,16 @@ func (r *run) again(platforms []string) (*Result, error) {
 	if index == nil || err != nil {
 		return nil, err
 	}
-	// An index with byte-code is good without a look at the sandbox: what is
-	// published needs none.
-	if r.deps.NoByteCode && index.ByteCode || !index.ByteCode && r.byteCode() {
-		return nil, nil
+	switch index.ByteCode {
+	case lockfile.ByteCodeYes:
+		// What is published needs no sandbox: it is not looked for.
+		if r.deps.NoByteCode {
+			return nil, nil
+		}
+	case lockfile.ByteCodeNo:
+		if r.sandboxed() {
+			return nil, nil
+		}
 	}
 	names := wantedNames(r.req, slices.Sorted(maps.Keys(index.Environments)))
 	res := &Result{}

@@ -27,7 +27,7 @@ const (
 // makeIndex computes the ids of all environments of a lock. An environment has
 // an id as soon as it can be installed on one platform; what forbids the others
 // is noted by platform.
-func makeIndex(store *cache.Store, lock *lockfile.Lock, byteCode bool) *lockfile.Index {
+func makeIndex(store *cache.Store, lock *lockfile.Lock, byteCode string) *lockfile.Index {
 	format := store.Format()
 	root := store.PrefixRoot()
 	index := &lockfile.Index{
@@ -60,7 +60,7 @@ func makeIndex(store *cache.Store, lock *lockfile.Lock, byteCode bool) *lockfile
 		case len(entry.Problems) == len(covered):
 			entry.Error = firstProblem
 		default:
-			entry.ID = materialize.ID(format, root, covered, options(byteCode))
+			entry.ID = materialize.ID(format, root, covered, options(byteCode == lockfile.ByteCodeYes))
 		}
 		index.Environments[env.Name] = entry
 	}

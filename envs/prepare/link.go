@@ -30,7 +30,7 @@ func (r *run) build(ctx context.Context, targets []target, res *Result) error {
 				need.locked[p.SHA256] = p
 			}
 		}
-		if meta == nil && r.byteCode() {
+		if meta == nil && r.byteCode {
 			for _, p := range compilerPackages(t.compiler) {
 				all[p.SHA256], need.locked[p.SHA256] = true, p
 			}
@@ -98,7 +98,7 @@ func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Ma
 	r.progress.send(Event{Type: EventLink, Environment: t.env, Platform: t.subdir})
 	meta, made, err := materialize.Materialize(ctx, r.deps.Store, materialize.Request{
 		ID: t.id, Platform: t.subdir, Environment: t.env, LockDigest: r.digest,
-		Packages: packages, Options: options(r.byteCode()), Static: activation.FromTree, Provenance: provenance,
+		Packages: packages, Options: options(r.byteCode), Static: activation.FromTree, Provenance: provenance,
 		Python: interpreter(t.compiler, manifests), NoPython: t.noCompiler, Sandbox: r.deps.Sandbox,
 		OnWait: func() {
 			r.progress.send(Event{Type: EventWait, Environment: t.env, Platform: t.subdir,
