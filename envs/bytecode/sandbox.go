@@ -9,7 +9,10 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Bounds of one process. It cannot write a byte to any file, nor start others.
@@ -115,6 +118,16 @@ func (s *Sandbox) command(ctx context.Context, binds [][2]string, argv ...string
 	cmd.Env = []string{"PATH=/usr/bin:/bin"}
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{filter}
+	// bwrap's child dies with bwrap only from a certain point of its start on;
+	// until then it is in bwrap's process group, which is ended as a whole.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error {
+		err := unix.Kill(-cmd.Process.Pid, unix.SIGKILL)
+		if errors.Is(err, unix.ESRCH) {
+			return os.ErrProcessDone
+		}
+		return err
+	}
 	cmd.WaitDelay = 5 * time.Second
 	return cmd, func() { filter.Close() }, nil // only read
 }
