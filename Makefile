@@ -10,6 +10,10 @@ DEVCLUSTER := contrib/devcluster/devcluster
 # Where the tests find what was built.
 export HPCENV_BUILD := $(CURDIR)/$(BUILD)
 
+# What must also hold with job_container/tmpfs and with trees bound at boot. (Slurm's
+# own job_container/tmpfs does not work in the emulated aarch64 slurmstepd.)
+MODE_STORIES := TestStories/(batch|export|het|nested|overlap|path-kept|srun-salloc|without)$$
+
 .PHONY: all help setup build go-build shim demo test check unit ctest cluster counts \
 	test-slurm-24.11 bench-launch roots clean
 
@@ -85,6 +89,10 @@ roots:
 
 cluster: | $(RESULTS)
 	contrib/ci/gotest.sh $(RESULTS)/cluster.json -tags cluster -count=1 -timeout 25m ./slurm/clustertest/...
+	HPCENV_TEST_AARCH64=no HPCENV_TEST_START=--container-tmpfs contrib/ci/gotest.sh $(RESULTS)/cluster-tmpfs.json \
+		-tags cluster -count=1 -timeout 10m -run '$(MODE_STORIES)' ./slurm/clustertest/...
+	HPCENV_TEST_AARCH64=no HPCENV_TEST_START='--mount host' contrib/ci/gotest.sh $(RESULTS)/cluster-host.json \
+		-tags cluster -count=1 -timeout 10m -run '$(MODE_STORIES)' ./slurm/clustertest/...
 
 test-slurm-24.11: setup build | $(RESULTS)
 	contrib/devcluster/debian-root.sh trixie amd64

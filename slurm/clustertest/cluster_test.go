@@ -71,6 +71,8 @@ func startCluster() (*cluster, error) {
 	if c.suite != "" {
 		args = append(args, "--root", c.suite)
 	}
+	// E.g. --container-tmpfs or --mount host: the stories hold there too.
+	args = append(args, strings.Fields(os.Getenv("HPCENV_TEST_START"))...)
 	if err := c.devcluster(args...).Run(); err != nil {
 		return c, fmt.Errorf("starting the cluster: %w", err)
 	}

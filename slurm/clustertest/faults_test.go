@@ -186,17 +186,26 @@ func (c *cluster) cmdCover(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	dir := filepath.Join(c.store, args[0])
 	ts.Check(c.devcluster("daemon", "stop").Run())
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", args[1], "cover", dir).CombinedOutput(); err != nil {
+	if out, err := c.onDaemonHost("mount", "-t", "tmpfs", "-o", args[1], "cover", dir).CombinedOutput(); err != nil {
 		ts.Fatalf("%s: %v", out, err)
 	}
 	ts.Defer(func() {
 		ts.Check(c.devcluster("daemon", "stop").Run())
-		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
+		if out, err := c.onDaemonHost("umount", dir).CombinedOutput(); err != nil {
 			ts.Fatalf("%s: %v", out, err)
 		}
 		ts.Check(c.devcluster("daemon", "start").Run())
 	})
 	ts.Check(c.devcluster("daemon", "start").Run())
+}
+
+// onDaemonHost runs a program as root where the daemon will start: on this
+// machine, or in the root that the whole cluster runs from.
+func (c *cluster) onDaemonHost(args ...string) *exec.Cmd {
+	if c.suite != "" {
+		return c.command(args...)
+	}
+	return exec.Command(args[0], args[1:]...)
 }
 
 // trace NODE FILE COMMAND…: runs a command of the first user while strace

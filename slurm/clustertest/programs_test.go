@@ -33,17 +33,24 @@ func awaitJob(args []string) error {
 	if err != nil {
 		return err
 	}
+	hurried := false
 	return poll(2*time.Minute, "job "+id+" to end", func() (bool, error) {
-		state, err := jobState(id)
+		state, restarts, err := jobState(id)
 		switch state {
 		case "PENDING":
-			// Slurm holds a requeued job back for two minutes. A job that waits
-			// for another reason does not mind.
-			out, updateErr := exec.Command("scontrol", "update", "JobId="+id, "StartTime=now").CombinedOutput()
-			if updateErr != nil && !strings.Contains(string(out), "already") {
-				return false, fmt.Errorf("scontrol update: %s: %w", out, updateErr)
+			// Slurm holds a requeued job back for two minutes. A little of that is
+			// needed: a node does not take back a job whose credential it revoked
+			// in the same second.
+			if hurried || restarts == "0" {
+				return false, err
 			}
-			return false, err
+			hurried = true
+			time.Sleep(3 * time.Second)
+			out, err := exec.Command("scontrol", "update", "JobId="+id, "StartTime=now").CombinedOutput()
+			if err != nil && !strings.Contains(string(out), "already") {
+				return false, fmt.Errorf("scontrol update: %s: %w", out, err)
+			}
+			return false, nil
 		case "RUNNING", "CONFIGURING", "COMPLETING", "REQUEUED", "SUSPENDED", "REQUEUE_HOLD":
 			return false, err
 		case "COMPLETED":
@@ -85,18 +92,18 @@ func jobID(args []string) (string, error) {
 	return strings.TrimSpace(string(b)), err
 }
 
-var jobStateRE = regexp.MustCompile(`JobState=(\S+)`)
+var jobStateRE = regexp.MustCompile(`(?s)JobState=(\S+).*Restarts=(\d+)`)
 
-func jobState(id string) (string, error) {
+func jobState(id string) (state, restarts string, err error) {
 	out, err := exec.Command("scontrol", "show", "job", id).Output()
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	m := jobStateRE.FindSubmatch(out)
 	if m == nil {
-		return "", fmt.Errorf("scontrol shows no state of job %s", id)
+		return "", "", fmt.Errorf("scontrol shows no state of job %s", id)
 	}
-	return string(m[1]), nil
+	return string(m[1]), string(m[2]), nil
 }
 
 func poll(limit time.Duration, what string, done func() (bool, error)) error {

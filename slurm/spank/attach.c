@@ -58,6 +58,9 @@ void attach_run(spank_t sp, const struct node *n)
 	args_add(&a, "--groups=%s", groups ? groups : "");
 	args_add(&a, "--run-dir=%s", c->run_dir);
 	args_add(&a, "--job=%u", n->job);
+	/* Without such a pin the helper asks the job's own file whether there is
+	 * anything to attach. */
+	args_add(&a, "--pinned=%d", n->pin && !strncmp(n->pin, "1:tree:", 7));
 	if (a.failed || !groups) {
 		failed(n, CODE_FAILED, "out of memory");
 		goto end;

@@ -5,12 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "hpcenv.h"
 
 #define SCANCEL_SEARCH "/usr/bin:/bin:/usr/local/bin:/opt/slurm/bin:/usr/sbin"
-#define SCANCEL_SECONDS 5
+#define SCANCEL_SECONDS 2 /* of one try; it takes 20 ms */
 
 /* refuse ends this task. message is empty if the helper has printed it. */
 void refuse(const struct node *n, int code, const char *message)
@@ -67,7 +68,9 @@ static void add_steps(struct args *a, const struct node *n, char *const *env)
 void node_end(spank_t sp, struct node *n)
 {
 	struct args a = { .n = 0 }, e = { .n = 0 };
+	static const int pauses[] = { 0, 500, 1000, 1500 }; /* ms */
 	struct run_result r;
+	bool done = false;
 	char text[512], **env = NULL;
 	const char *conf = getenv("SLURM_CONF");
 
@@ -82,21 +85,32 @@ void node_end(spank_t sp, struct node *n)
 	if (conf)
 		args_add(&e, "SLURM_CONF=%s", conf);
 	args_add(&a, "scancel");
-	args_add(&a, "--quiet");
 	args_add(&a, "--signal=KILL");
 	add_steps(&a, n, env);
 	if (!a.failed && !e.failed) {
 		struct run_spec s = {
 			.path = n->config->scancel, .search = SCANCEL_SEARCH, .argv = a.v, .envp = e.v,
-			.timeout_ms = SCANCEL_SECONDS * 1000, .own_group = true, .capture_stderr = true, .become = true,
-			.uid = n->uid, .gid = n->gid, .out = text, .out_size = sizeof(text) - 1,
+			.timeout_ms = SCANCEL_SECONDS * 1000, .own_group = true, .capture_stderr = true,
+			/* The cancel reaches this node too, and its slurmstepd kills
+			 * its descendants: from 24.11 on scancel itself sends to
+			 * the nodes, and would be killed before it is through. */
+			.orphan = true, .become = true, .uid = n->uid, .gid = n->gid, .out = text, .out_size = sizeof(text) - 1,
 		};
-		run_helper(&s, &r);
+		/* A node that is still starting its tasks lets the signal pass
+		 * by, and scancel itself may get stuck: it is sent again. */
+		for (unsigned i = 0; i < sizeof(pauses) / sizeof(pauses[0]); i++) {
+			nanosleep(&(struct timespec){ pauses[i] / 1000, pauses[i] % 1000 * 1000000L }, NULL);
+			run_helper(&s, &r);
+			if (r.how == RUN_TIMEOUT)
+				continue;
+			if (r.how != RUN_EXITED || r.out_len)
+				break; /* an error, which may be that the step is gone */
+			done = true;
+		}
 		text[r.out_len] = '\0';
-		/* killed: somebody else ends the step already */
-		if ((r.how != RUN_EXITED || r.code) && r.how != RUN_SIGNALED)
-			slurm_error("hpcenv: step %u.%u was refused here, but %s failed to end it on its other nodes: %s", n->job, n->step,
-				    n->config->scancel, text);
+		if (!done)
+			slurm_error("hpcenv: step %u.%u was refused here, but %s may not have ended it on its other nodes: %s", n->job,
+				    n->step, n->config->scancel, r.how == RUN_NOEXEC ? strerror(r.code) : text);
 	}
 	args_free(&a);
 	args_free(&e);

@@ -138,7 +138,7 @@ static void wait_for(const struct run_spec *s, pid_t pid, const int *fd, struct 
 
 	for (int i = 0; i < WATCHED; i++)
 		p[i] = (struct pollfd){ .fd = fd[i], .events = POLLIN };
-	while (!reaped(pid, r)) {
+	for (bool gone = false; !(gone = gone || reaped(pid, r)) || (s->orphan && p[OUT].fd >= 0);) {
 		long left = end ? end - now_ms() : slice;
 		if (left <= 0) {
 			stop(s, pid, r);

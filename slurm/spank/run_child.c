@@ -86,13 +86,21 @@ void run_child(const struct run_spec *s, int out, int err, int status, pid_t par
 		fail(status);
 	close_from(4);
 
+	pid_t between = s->orphan ? fork() : 0;
+	if (between < 0)
+		fail(3);
+	if (between > 0)
+		_exit(0);
+
 	/* fork's child must not keep root, nor groups of another */
 	if (s->become && (setgroups(0, NULL) || setresgid(s->gid, s->gid, s->gid) || setresuid(s->uid, s->uid, s->uid)))
 		fail(3);
-	/* after setresuid, which clears it */
-	prctl(PR_SET_PDEATHSIG, s->own_group ? SIGKILL : SIGTERM);
-	if (getppid() != parent)
-		_exit(126);
+	if (!s->orphan) {
+		/* after setresuid, which clears it */
+		prctl(PR_SET_PDEATHSIG, s->own_group ? SIGKILL : SIGTERM);
+		if (getppid() != parent)
+			_exit(126);
+	}
 	exec_search(s);
 	fail(3);
 	_exit(126);

@@ -33,7 +33,7 @@ static void tree(void)
 	begin("1:tree:{}");
 	CHECK(fake.mounts == 1);
 	CHECK_HAS(helper_log(), "--owner=77 --prefix-root=/opt/hpcenv/e --uid=1234 --gid=1235 --groups=7,8");
-	CHECK_HAS(helper_log(), "--job=42 environment 0 ");
+	CHECK_HAS(helper_log(), "--job=42 --pinned=1 environment 0 ");
 	CHECK(run_tasks(8, "PATH=/e/bin:/usr/bin") == 0);
 	CHECK(run_tasks(1, "PYTHONPATH") == 99); /* unset in every task */
 	CHECK(helper_calls("attach") == 1);
@@ -64,11 +64,14 @@ static void job_file(void)
 	control_file("job/42", "");
 	begin(NULL);
 	CHECK(helper_calls("attach") == 1);
+	CHECK_HAS(helper_log(), "--job=42 --pinned=0 environment 0 ");
 	CHECK(run_tasks(2, "PATH=/e/bin:/usr/bin") == 0);
 	CHECK_HAS(helper_log(), "--pin= --batch=0");
 	spank_unsetenv(NULL, ATTACH_VARIABLE);
 	begin("1:own:{}"); /* the job's own file stands above an inherited pin */
 	CHECK(helper_calls("attach") == 2);
+	CHECK_HAS(helper_log(), "--job=42 --pinned=0 environment");
+	CHECK(!strstr(helper_log(), "--pinned=1"));
 }
 
 static void mount_job(void)
