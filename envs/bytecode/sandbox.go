@@ -86,7 +86,7 @@ func (s *Sandbox) try() error {
 func baseArgs() []string {
 	args := []string{
 		"--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL",
-		"--die-with-parent", "--new-session", "--clearenv", "--ro-bind", "/usr", "/usr",
+		"--die-with-parent", "--new-session", "--ro-bind", "/usr", "/usr",
 	}
 	for _, dir := range []string{"/lib", "/lib64", "/lib32"} {
 		if text, err := os.Readlink(dir); err == nil {
