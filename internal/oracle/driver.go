@@ -37,7 +37,10 @@ type Driver struct {
 // or cache of this machine matters.
 func Start(python, home string) (*Driver, error) {
 	cmd := exec.Command(python, "-I", "-W", "ignore", "-c", driverSource)
-	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + home, "LC_ALL=C.UTF-8", "RUST_LOG=error"}
+	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + home, "LC_ALL=C.UTF-8", "RUST_LOG=error",
+		// Packages are linked one after the other: where a file and a directory are at
+		// odds, rattler's threads get into one another's way.
+		"RAYON_NUM_THREADS=1"}
 	cmd.Stderr = os.Stderr
 	jobs, err := cmd.StdinPipe()
 	if err != nil {

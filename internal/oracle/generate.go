@@ -48,6 +48,7 @@ func Generate(n int) Set {
 	names := slices.Clone(packageNames)
 	g.r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	names = names[:2+g.r.IntN(5)]
+	g.first, g.second = names[0], names[1]
 	if g.theme == "noarch" || g.theme == "threads" || g.chance(2) {
 		g.python = pick(g, "3.9.18", "3.11.4", "3.12.1", "3.13.0rc1")
 		if g.theme == "threads" {
@@ -70,6 +71,8 @@ type generator struct {
 	theme     string
 	python    string // version; "" = no python
 	prefixLen int
+	// first depends on no other package of the set; second may, on it.
+	first, second string
 }
 
 func (g *generator) chance(oneIn int) bool { return g.r.IntN(oneIn) == 0 }
@@ -113,7 +116,7 @@ func (g *generator) pkg(name string, before []string) condatest.Package {
 		p.Depends = append(p.Depends, "python >=3")
 		for i := range g.r.IntN(3) {
 			p.EntryPoints = append(p.EntryPoints, fmt.Sprintf("run-%s-%d = %s", name, i,
-				pick(g, "pkg.mod:main", "pkg:Class.method", " pkg.sub.mod : main ", "pkg:main [extra]")))
+				pick(g, "pkg.mod:main", "pkg:Class.method", " pkg.sub.mod : main ")))
 		}
 	case g.chance(4):
 		p.Noarch = "generic"
@@ -131,7 +134,7 @@ func (g *generator) files(p *condatest.Package) {
 	taken := make(map[string]bool)
 	add := func(f condatest.File) {
 		for have := range taken {
-			if have == f.Path || strings.HasPrefix(have, f.Path+"/") || strings.HasPrefix(f.Path, have+"/") {
+			if place(have) == place(f.Path) || strings.HasPrefix(have, f.Path+"/") || strings.HasPrefix(f.Path, have+"/") {
 				return // a package does not contradict itself
 			}
 		}
@@ -151,16 +154,34 @@ func (g *generator) files(p *condatest.Package) {
 	}
 }
 
+// place is where the two spellings of bin/ meet.
+func place(p string) string { return strings.Replace(p, "python-scripts/", "bin/", 1) }
+
 // commonPath is a path that several packages are likely to have.
 func (g *generator) commonPath(p *condatest.Package) string {
 	if p.Noarch == "python" && g.chance(2) {
 		return pick(g, "site-packages/shared/mod.py", "site-packages/shared/__init__.py", "site-packages/one.py", "python-scripts/tool")
 	}
-	if g.theme == "dirs" || g.chance(6) {
-		return pick(g, "share/x", "share/x/y", "share/x/y/z", "share/x/w", "share", "opt/d", "opt/d/e")
+	if (p.Name == g.first || p.Name == g.second) && (g.theme == "dirs" || g.chance(6)) {
+		return g.fileOrDir(p)
 	}
 	return pick(g, "bin/tool", "lib/libshared.so", "lib/libshared.so.1", "share/doc/README", "etc/conf", "etc/conf.d/a",
 		"share/doc/LICENSE", "include/a/b.h")
+}
+
+// fileOrDir is a path that is a file in one package and a directory in another,
+// which depends on it, so that the directory wins. Of other cases rattler makes
+// what the order of its threads gives: a file that wins stays below __clobbers__
+// if its place had become a directory first, and so does a part of a directory
+// that several packages fill.
+func (g *generator) fileOrDir(p *condatest.Package) string {
+	if p.Name == g.first {
+		return pick(g, "share/x", "opt/d")
+	}
+	if !slices.Contains(p.Depends, g.first) {
+		p.Depends = append(p.Depends, g.first)
+	}
+	return pick(g, "share/x/y", "share/x/w", "share/x/v", "opt/d/e")
 }
 
 // file makes the file at a path: of what kind depends on the theme.

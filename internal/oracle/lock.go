@@ -29,6 +29,8 @@ type Locked struct {
 	SHA256 string
 	Size   int64
 	Index
+
+	location string
 }
 
 // Index is the part of info/index.json that goes into the lock.
@@ -88,11 +90,18 @@ func Lock(path string) (l Locked, ok bool, err error) {
 }
 
 // Text is a lock of version 6 with one environment, default, of these packages.
+// Locations are URLs and paths by turns.
 func Text(packages []Locked) []byte {
+	for i := range packages {
+		packages[i].location = packages[i].Path
+		if i%2 == 0 {
+			packages[i].location = (&url.URL{Scheme: "file", Path: packages[i].Path}).String()
+		}
+	}
 	var b bytes.Buffer
 	b.WriteString("version: 6\nenvironments:\n  default:\n    channels:\n    - url: https://conda.example/main/\n    packages:\n      " + Subdir + ":\n")
 	for _, p := range packages {
-		fmt.Fprintf(&b, "      - conda: %s\n", quoted(p.url()))
+		fmt.Fprintf(&b, "      - conda: %s\n", quoted(p.location))
 	}
 	b.WriteString("packages:\n")
 	for _, p := range packages {
@@ -100,8 +109,6 @@ func Text(packages []Locked) []byte {
 	}
 	return b.Bytes()
 }
-
-func (l Locked) url() string { return (&url.URL{Scheme: "file", Path: l.Path}).String() }
 
 func (l Locked) write(b *bytes.Buffer) {
 	noarch, subdir := "", Subdir
@@ -117,7 +124,7 @@ func (l Locked) write(b *bytes.Buffer) {
 		subdir = "noarch"
 	}
 	fmt.Fprintf(b, "- conda: %s\n  name: %s\n  version: %s\n  build: %s\n  build_number: %d\n  subdir: %s\n",
-		quoted(l.url()), quoted(l.Name), quoted(l.Version), quoted(l.Build), l.BuildNumber, subdir)
+		quoted(l.location), quoted(l.Name), quoted(l.Version), quoted(l.Build), l.BuildNumber, subdir)
 	if noarch != "" {
 		fmt.Fprintf(b, "  noarch: %s\n", noarch)
 	}

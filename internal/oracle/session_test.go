@@ -184,7 +184,7 @@ func (s *session) hpcenv(t *testing.T, lock []byte, environment, prefix string) 
 	}
 	var packages []materialize.Package
 	for _, c := range platform.Conda {
-		u, err := url.Parse(c.URL)
+		u, err := url.Parse(c.URL) // a path is the path of a URL without a scheme
 		if err != nil {
 			t.Fatal(err)
 		}
