@@ -45,8 +45,8 @@ func TestIDGolden(t *testing.T) {
 }
 
 const (
-	goldenID    = "4d66e47fa4e19e4af5ed8f72fc9fcd2d"
-	goldenOwnID = "ef99f1d4df439a6f382a442f47c7d4f0"
+	goldenID    = "1e44f24592aa4ebb6e6b70fcec59abd2"
+	goldenOwnID = "6e78da99cd8cc8ce7de2aa6d7650a36d"
 )
 
 func TestIDIgnores(t *testing.T) {

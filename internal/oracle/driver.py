@@ -49,7 +49,8 @@ def build(job):
         channel=[],
         build_platform="linux-64",
         target_platform=job["platform"],
-        no_test=True,
+        test="skip",
+        allow_symlinks_on_windows=True,
     )
 
 

@@ -26,6 +26,7 @@ type session struct {
 	// base is a directory that all prefixes and the store are below.
 	base   string
 	ledger *Ledger
+	jobs   int
 	// Counts of inputs.
 	compared, refusedByBoth, refusedByOne, paths int
 	last                                         *materialize.Plan
@@ -46,10 +47,7 @@ func newSession(t *testing.T) *session {
 	if err := os.Mkdir(home, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	d, err := Start(interpreter(t), home)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := NewDriver(interpreter(t), home)
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			t.Errorf("the driver ended badly: %v", err)
@@ -83,13 +81,15 @@ func interpreter(t *testing.T) string {
 	return ""
 }
 
-// prefix is a path of exactly n bytes below base.
+// prefix is a path of exactly n bytes below base that no job had before: tasks of
+// an install that failed may still be at work in theirs.
 func (s *session) prefix(t *testing.T, n int) string {
-	pad := n - len(s.base) - 1
-	if pad < 1 {
+	s.jobs++
+	path := fmt.Sprintf("%s/%04d", s.base, s.jobs)
+	if len(path) > n {
 		t.Fatalf("TMPDIR is too long for a prefix of %d bytes: %s", n, s.base)
 	}
-	return s.base + "/" + strings.Repeat("p", pad)
+	return path + strings.Repeat("p", n-len(path))
 }
 
 // check installs an environment of a lock with both and compares.
@@ -101,22 +101,27 @@ func (s *session) check(t *testing.T, name string, lock []byte, environment stri
 			t.Fatal(err)
 		}
 	}
-	remove(prefix)
 	theirs, rerr := s.rattler(t, lock, environment, prefix)
-	remove(prefix)
-	ours, herr := s.hpcenv(t, lock, environment, prefix)
-	remove(prefix)
+	if rerr == nil {
+		remove(prefix)
+	}
+	place := prefix
+	if rerr != nil {
+		place += ".ours"
+	}
+	ours, herr := s.hpcenv(t, lock, environment, prefix, place)
+	remove(place)
+	if rerr != nil && !errors.Is(rerr, ErrRattler) {
+		t.Fatal(rerr)
+	}
 	switch {
 	case rerr != nil && herr != nil:
 		s.refusedByBoth++
-		if !errors.Is(rerr, ErrRattler) {
-			t.Fatal(rerr)
-		}
 		t.Logf("both refuse it:\n  rattler: %v\n  hpcenv:  %v", rerr, herr)
 		return
 	case rerr != nil:
 		s.refusedByOne++
-		if !errors.Is(rerr, ErrRattler) || !s.ledger.Refused(name, "rattler", rerr) {
+		if !s.ledger.Refused(name, "rattler", rerr) {
 			t.Errorf("rattler refuses it, hpcenv does not: %v", rerr)
 		}
 		return
@@ -147,15 +152,15 @@ func (s *session) rattler(t *testing.T, lock []byte, environment, prefix string)
 	if err := os.WriteFile(file, lock, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	unpacked := filepath.Join(s.base, "unpacked")
+	unpacked := fmt.Sprintf("%s/unpacked%d", s.base, s.jobs)
+	if err := s.driver.Install(context.Background(), file, environment, Subdir, prefix, unpacked); err != nil {
+		return nil, err
+	}
 	defer func() {
 		if err := os.RemoveAll(unpacked); err != nil {
 			t.Error(err)
 		}
 	}()
-	if err := s.driver.Install(context.Background(), file, environment, Subdir, prefix, unpacked); err != nil {
-		return nil, err
-	}
 	side, err := ReadSide(prefix)
 	if err != nil {
 		t.Fatal(err)
@@ -164,8 +169,8 @@ func (s *session) rattler(t *testing.T, lock []byte, environment, prefix string)
 }
 
 // hpcenv goes the way of `hpcenv prepare`: lock, store, plan, tree; and then puts
-// the tree where rattler's was.
-func (s *session) hpcenv(t *testing.T, lock []byte, environment, prefix string) (*Side, error) {
+// the tree at place: where rattler's was, unless that failed.
+func (s *session) hpcenv(t *testing.T, lock []byte, environment, prefix, place string) (*Side, error) {
 	ctx := context.Background()
 	parsed, err := lockfile.Parse(lock)
 	if err != nil {
@@ -212,10 +217,10 @@ func (s *session) hpcenv(t *testing.T, lock []byte, environment, prefix string) 
 	if _, err := plan.Execute(ctx, s.store, staging, 4, nil); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(staging))
 	}
-	if err := os.Rename(staging, prefix); err != nil {
+	if err := os.Rename(staging, place); err != nil {
 		t.Fatal(err)
 	}
-	side, err := ReadSide(prefix)
+	side, err := ReadSide(place)
 	if err != nil {
 		t.Fatal(err)
 	}
