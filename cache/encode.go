@@ -3,6 +3,7 @@ package cache
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,8 +11,13 @@ import (
 	"github.com/hpcenv/hpcenv/cache/archive"
 )
 
-// manifestVersion is the version of the manifest format that is written.
-const manifestVersion = 1
+// manifestVersion is the version of the manifest format that is written. Version
+// 1 had the offsets of placeholders in single bytes only; what it describes is
+// taken in again.
+const manifestVersion = 2
+
+// errOlderManifest: a manifest of a version that is no longer read.
+var errOlderManifest = errors.New("the manifest is of an older version")
 
 // header is the first line of a manifest. Lines counts the entries, so that a
 // short file shows.
@@ -104,6 +110,9 @@ func appendEscaped(b []byte, s string) []byte {
 func (m *Manifest) check() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: manifest of %s: %s", ErrIntegrity, m.SHA256, fmt.Sprintf(format, args...))
+	}
+	if m.Version == 1 {
+		return fmt.Errorf("%w: manifest of %s: %w", ErrIntegrity, m.SHA256, errOlderManifest)
 	}
 	if m.Version != manifestVersion {
 		return bad("format version %d is not known, only %d is", m.Version, manifestVersion)

@@ -9,6 +9,8 @@ import (
 
 // Allowance is a difference that may be, and why.
 type Allowance struct {
+	// Case is a whole-string pattern for the name of the input; "" = any.
+	Case string
 	// Path and Field are whole-string patterns for Difference.Path and
 	// Difference.Field; Key for Difference.Key.
 	Path, Field, Key string
@@ -59,6 +61,30 @@ var Allowed = []Allowance{
 		Path: ``, Field: `record`, Key: `link\.source`, Holds: func(d Difference, _ []Difference) bool { return d.Hpcenv == `""` },
 		Reason: "records name no cache",
 	},
+	{
+		Case: `cases/managed`, Path: `lib/python3\.11/EXTERNALLY-MANAGED`, Field: `content|files|paths`,
+		Reason: "the marker is hpcenv's even where a package brings one",
+	},
+	{
+		Case: `cases/own-line-long`, Path: `bin/script`, Field: `content|paths\.(sha256_in_prefix|size_in_bytes)`,
+		Reason: "an interpreter line that is too long without any prefix stays the package's own: never through env",
+	},
+	{
+		Case: `cases/other-digest`, Path: `bin/a`, Field: `paths\.(sha256_in_prefix|size_in_bytes)`,
+		Reason: "paths.json says another digest and size than the archive has: the record says what is there",
+	},
+	{
+		Case: `cases/dotted-path`, Path: `(\./)?bin/a`, Field: `files|paths`,
+		Reason: "records have clean paths",
+	},
+	{
+		Case: `cases/listed-twice`, Path: `bin/a( \(again\))?`, Field: `files|paths`,
+		Reason: "a path that paths.json lists twice is in the record once",
+	},
+	{
+		Case: `cases/info-listed`, Path: `info(/index\.json)?`, Field: `path|files|paths`, Holds: only("rattler"),
+		Reason: "info/ is never linked, even where paths.json lists it (CEP 34)",
+	},
 }
 
 // only: one of the two has it, the other has nothing.
@@ -106,9 +132,9 @@ type Ledger struct {
 	patterns         map[string]*regexp.Regexp
 }
 
-// Explain counts the allowances that apply and returns the differences that none
-// applies to.
-func (l *Ledger) Explain(all []Difference) []Difference {
+// Explain counts the allowances that apply to the differences of an input and
+// returns those that none applies to.
+func (l *Ledger) Explain(name string, all []Difference) []Difference {
 	if l.allowed == nil {
 		l.allowed = make([]int, len(l.Allowed))
 	}
@@ -116,7 +142,7 @@ func (l *Ledger) Explain(all []Difference) []Difference {
 next:
 	for _, d := range all {
 		for i, a := range l.Allowed {
-			if l.whole(a.Path, d.Path) && l.whole(a.Field, d.Field) && l.whole(a.Key, d.Key) && (a.Holds == nil || a.Holds(d, all)) {
+			if (a.Case == "" || l.whole(a.Case, name)) && l.whole(a.Path, d.Path) && l.whole(a.Field, d.Field) && l.whole(a.Key, d.Key) && (a.Holds == nil || a.Holds(d, all)) {
 				l.allowed[i]++
 				continue next
 			}
@@ -156,7 +182,7 @@ func (l *Ledger) Table(shared bool) (table string, unused []string) {
 		}
 	}
 	for i, a := range l.Allowed {
-		line(l.allowed, i, a.Shared, strings.Join(strings.Fields(a.Field+" "+a.Key+" "+a.Path), " "), a.Reason)
+		line(l.allowed, i, a.Shared, strings.Join(strings.Fields(a.Case+" "+a.Field+" "+a.Key+" "+a.Path), " "), a.Reason)
 	}
 	for i, r := range l.Refusals {
 		line(l.refused, i, r.Shared, r.Who+" refuses "+r.Case, r.Reason)

@@ -16,7 +16,7 @@ func TestLedger(t *testing.T) {
 		},
 		Refusals: []Refusal{{Case: `set-.*`, Who: "rattler", Says: "panic", Reason: "a fault"}},
 	}
-	rest := l.Explain([]Difference{
+	rest := l.Explain("x", []Difference{
 		{Path: "a", Field: "path", Rattler: "file"},
 		{Path: "a", Field: "path", Hpcenv: "file"},
 		{Path: "aa", Field: "path", Rattler: "file"},
@@ -47,8 +47,8 @@ func TestCompareSeesEverything(t *testing.T) {
 	side := func(change func(*Side)) *Side {
 		s := &Side{
 			Tree: map[string]Node{
-				"d": {Type: "directory"}, "f": {Type: "file", Content: "x"}, "l": {Type: "link", Link: "f"},
-				"conda-meta/p-1-0.json": {Type: "file", Content: "text"},
+				"d": {Type: "directory"}, "f": {Type: "file", SHA256: "x"}, "l": {Type: "link", Link: "f"},
+				"conda-meta/p-1-0.json": {Type: "file", SHA256: "text"},
 			},
 			Records: map[string]map[string]any{"conda-meta/p-1-0.json": {
 				"name": "p", "files": []any{"f", "l"}, "link": map[string]any{"type": 1.0},
@@ -64,8 +64,8 @@ func TestCompareSeesEverything(t *testing.T) {
 	for field, change := range map[string]func(*Side){
 		"path":         func(s *Side) { delete(s.Tree, "f") },
 		"type":         func(s *Side) { s.Tree["d"] = Node{Type: "file"} },
-		"exec":         func(s *Side) { s.Tree["f"] = Node{Type: "file", Content: "x", Exec: true} },
-		"content":      func(s *Side) { s.Tree["f"] = Node{Type: "file", Content: "y"} },
+		"exec":         func(s *Side) { s.Tree["f"] = Node{Type: "file", SHA256: "x", Exec: true} },
+		"content":      func(s *Side) { s.Tree["f"] = Node{Type: "file", SHA256: "y"} },
 		"link":         func(s *Side) { s.Tree["l"] = Node{Type: "link", Link: "g"} },
 		"record":       func(s *Side) { record(s)["url"] = "u" },
 		"files":        func(s *Side) { record(s)["files"] = []any{"f", "l", "l"} },
@@ -77,7 +77,7 @@ func TestCompareSeesEverything(t *testing.T) {
 			t.Errorf("%s: got %v", field, got)
 		}
 	}
-	if got := Compare(side(nil), side(func(s *Side) { s.Tree["conda-meta/p-1-0.json"] = Node{Type: "file", Content: "other text"} })); len(got) != 0 {
+	if got := Compare(side(nil), side(func(s *Side) { s.Tree["conda-meta/p-1-0.json"] = Node{Type: "file", SHA256: "other text"} })); len(got) != 0 {
 		t.Errorf("the form of a record counts: %v", got)
 	}
 }

@@ -89,8 +89,8 @@ func Compare(rattler, hpcenv *Side) []Difference {
 		if r.Link != h.Link {
 			out = append(out, Difference{Path: p, Field: "link", Rattler: r.Link, Hpcenv: h.Link})
 		}
-		if r.Content != h.Content && !isRecord(p) {
-			out = append(out, Difference{Path: p, Field: "content", Rattler: r.Content, Hpcenv: h.Content})
+		if r.SHA256 != h.SHA256 && !isRecord(p) {
+			out = append(out, Difference{Path: p, Field: "content", Rattler: r.content(h), Hpcenv: h.content(r)})
 		}
 	}
 	for _, p := range union(rattler.Records, hpcenv.Records) {

@@ -24,7 +24,8 @@ func (g *generator) text(f *condatest.File) {
 			"-I"+ph+"/include\r\n",
 			"ü "+ph[:len(ph)-1]+" cut short\n",
 			strings.Repeat("long ", 20000)+ph+"/far\n",
-			"#!"+ph+"/bin/python not the first line\n"))
+			"#!"+ph+"/bin/python not the first line\n",
+			wide(1+g.r.IntN(4), ph+"/wide\n")))
 	}
 	if g.chance(3) {
 		b.WriteString("last " + ph) // no line end
@@ -72,6 +73,8 @@ func (g *generator) binary(f *condatest.File) {
 			"\xff\xfe"+ph+"/s\x00\x01\x02",
 			ph[:len(ph)-1]+"\x00",
 			strings.Repeat("\x01\x00pad", 15000),
+			wide(1+g.r.IntN(4), ph+"/wide\x00"),
+			wide(1+g.r.IntN(4), "x"+ph+":"+ph+"\x00")+"t",
 			strings.Repeat("no end ", 10000)+ph+strings.Repeat("/deep", 2000)+"\x00"))
 	}
 	if g.chance(3) {
@@ -100,4 +103,21 @@ func legacy(p *condatest.Package) {
 	if hasPrefix.Len() > 0 {
 		p.Info["has_prefix"] = []byte(hasPrefix.String())
 	}
+}
+
+// wide is a text in UTF-16 (coding 1, or 2 with the high byte first) or UTF-32 (3
+// and 4). It has characters of the basic plane only.
+func wide(coding int, s string) string {
+	unit := []int{2, 2, 4, 4}[coding-1]
+	var b strings.Builder
+	for _, r := range s {
+		u := make([]byte, unit)
+		if coding%2 == 1 {
+			u[0], u[1] = byte(r), byte(r>>8)
+		} else {
+			u[unit-1], u[unit-2] = byte(r), byte(r>>8)
+		}
+		b.Write(u)
+	}
+	return b.String()
 }

@@ -25,8 +25,8 @@ var ErrRattler = errors.New("rattler failed")
 const jobTime = 2 * time.Minute
 
 // Driver takes jobs for py-rattler and py-rattler-build, one at a time. It has a
-// Python process that lives until a job crashes it (a panic in one of rattler's
-// threads ends the process); the next job gets a new one.
+// Python process that lives until a job fails or crashes it (a panic in one of
+// rattler's threads ends the process); the next job gets a new one.
 type Driver struct {
 	python, home string
 	p            *process
@@ -76,6 +76,19 @@ func (d *Driver) Close() error {
 	return errors.Join(p.jobs.Close(), p.cmd.Wait())
 }
 
+// end kills a process of which nothing is expected any more.
+func (p *process) end() error {
+	err := p.cmd.Process.Kill()
+	if errors.Is(err, os.ErrProcessDone) {
+		err = nil
+	}
+	var exit *exec.ExitError
+	if werr := p.cmd.Wait(); !errors.As(werr, &exit) {
+		err = errors.Join(err, werr)
+	}
+	return err
+}
+
 // Install installs an environment of the lock at path into prefix, which must
 // not exist; packages are unpacked below cache.
 func (d *Driver) Install(ctx context.Context, lock, environment, platform, prefix, cache string) error {
@@ -119,7 +132,9 @@ func (d *Driver) do(ctx context.Context, job map[string]string) error {
 		return fmt.Errorf("oracle driver: answer %q: %w", p.answers.Text(), err)
 	}
 	if answer.Error != nil {
-		return fmt.Errorf("%w: %s", ErrRattler, *answer.Error)
+		// Threads of a job that failed go on, and may crash the process yet.
+		d.p = nil
+		return fmt.Errorf("%w: %s", ErrRattler, errors.Join(errors.New(*answer.Error), p.end()))
 	}
 	return nil
 }

@@ -134,7 +134,7 @@ func (s *session) check(t *testing.T, name string, lock []byte, environment stri
 	}
 	s.compared++
 	s.paths += len(theirs.Tree)
-	rest := s.ledger.Explain(Compare(theirs, ours))
+	rest := s.ledger.Explain(name, Compare(theirs, ours))
 	for i, d := range rest {
 		if i == 20 {
 			t.Errorf("and %d more", len(rest)-i)

@@ -15,13 +15,31 @@ type Node struct {
 	Type string
 	// Exec: any executable bit of a file is set.
 	Exec bool
-	// Content is a file's sha256 with the beginning of what it holds; Link is a
-	// link's text.
-	Content, Link string
+	// SHA256 and Size of a file; Link is a link's text.
+	SHA256 string
+	Size   int
+	Link   string
+	// data is the content, if it is not long.
+	data []byte
 }
 
-// shown is how much of a file a difference shows, in bytes.
-const shown = 200
+// kept is the length of the longest content that is kept to be shown, and shown
+// how much of it a difference shows, in bytes.
+const (
+	kept  = 1 << 20
+	shown = 160
+)
+
+// content describes a file beside another, from a little before the first byte
+// in which they differ.
+func (n Node) content(other Node) string {
+	at := 0
+	for at < len(n.data) && at < len(other.data) && n.data[at] == other.data[at] {
+		at++
+	}
+	from := min(max(0, at-shown/2), len(n.data))
+	return fmt.Sprintf("sha256 %s, %d bytes, from %d: %q", n.SHA256, n.Size, from, n.data[from:min(from+shown, len(n.data))])
+}
 
 // Tree reads everything below root, by path relative to it.
 func Tree(root string) (map[string]Node, error) {
@@ -65,6 +83,9 @@ func (n *Node) read(p string) error {
 	}
 	sum := sha256.Sum256(data)
 	n.Exec = st.Mode()&0o111 != 0
-	n.Content = fmt.Sprintf("%s, %d bytes: %q", hex.EncodeToString(sum[:]), len(data), data[:min(shown, len(data))])
+	n.SHA256, n.Size = hex.EncodeToString(sum[:]), len(data)
+	if len(data) <= kept {
+		n.data = data
+	}
 	return nil
 }
