@@ -15,8 +15,7 @@ export HPCENV_BUILD := $(CURDIR)/$(BUILD)
 MODE_STORIES := TestStories/(batch|export|het|nested|overlap|path-kept|srun-salloc|without)$$
 
 .PHONY: all help setup build go-build shim demo test check unit ctest cluster counts \
-	oracle oracle-venv fuzz \
-	test-slurm-24.11 bench-launch roots clean
+	oracle oracle-venv fuzz test-slurm-24.11 bench-launch roots install clean
 
 all: build
 
@@ -29,6 +28,7 @@ help:
 	@echo "make bench-launch      what hpcenv adds to sbatch and to a step"
 	@echo "make build             the programs and the SPANK plug-in, in build/"
 	@echo "make setup             install what is missing (Debian, Ubuntu; root)"
+	@echo "make install           PREFIX=/usr DESTDIR= PLUGINDIR= … (contrib/install/install.sh has all)"
 	@echo "make clean             remove build/"
 
 setup:
@@ -54,6 +54,15 @@ shim:
 		cmp -s $(BUILD)/shim/$$arch/hpcenv_spank.so $(BUILD)/$$arch/hpcenv_spank.so || \
 		install -m 644 $(BUILD)/shim/$$arch/hpcenv_spank.so $(BUILD)/$$arch/hpcenv_spank.so || exit 1; \
 	done
+
+# ---- installing -----------------------------------------------------------
+
+# What was built for this host's architecture, or for ARCH=amd64|arm64. Nothing is
+# built here: root need not have a compiler.
+ARCH ?= $(if $(filter aarch64,$(shell uname -m)),arm64,amd64)
+install:
+	DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' UNITDIR='$(UNITDIR)' PLUGINDIR='$(PLUGINDIR)' PREFIX_ROOT='$(PREFIX_ROOT)' \
+		contrib/install/install.sh $(BUILD)/$(ARCH)
 
 # ---- the main job ---------------------------------------------------------
 

@@ -153,6 +153,8 @@ type Status struct {
 type Error struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
+	// AboutLock: the lock is at fault; a client puts its path before the message.
+	AboutLock bool `json:"about_lock,omitempty"`
 }
 
 func (e *Error) Error() string { return e.Message }

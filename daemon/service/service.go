@@ -114,7 +114,13 @@ func OpenReadOnly(root string, absentIsEmpty bool) (*Service, error) {
 
 // clusterPlatforms is prepare's question.
 func (s *Service) clusterPlatforms(ctx context.Context) (platforms, notes []string, err error) {
-	inv, note, err := s.opts.Inventory.Current(ctx)
+	var inv *inventory.Inventory
+	var note string
+	if s.opts.Inventory != nil {
+		inv, note, err = s.opts.Inventory.Current(ctx)
+	} else {
+		inv, _, err = inventory.Read(s.opts.Store)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -127,7 +133,8 @@ func (s *Service) clusterPlatforms(ctx context.Context) (platforms, notes []stri
 // Prepare implements api.Service. Cancelling ctx ends the work. In a daemon,
 // archives that lie in the user's files end it with an *api.NeedError.
 func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report func(api.Event)) (*api.PrepareResult, error) {
-	if s.opts.Fetcher == nil || s.opts.Inventory == nil {
+	// What is there can be told by whoever may read it.
+	if (s.opts.Fetcher == nil || s.opts.Inventory == nil) && (!req.DryRun || s.opts.Store == nil) {
 		return nil, fmt.Errorf("%w: it was opened for reading only", cache.ErrStore)
 	}
 	if report == nil {
@@ -138,13 +145,27 @@ func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report f
 		Platforms: req.Platforms, Activations: req.Activations, DryRun: req.DryRun,
 	}, func(e prepare.Event) { report(api.Event(e)) })
 	var need *prepare.NeedLocalError
-	if errors.As(err, &need) {
+	switch {
+	case errors.As(err, &need):
 		return nil, s.wanted.ask(need)
-	}
-	if err != nil {
+	case errors.Is(err, cache.ErrFetch):
+		return nil, &fetchError{err: err, from: s.host()}
+	case err != nil:
 		return nil, err
 	}
 	return s.result(res), nil
+}
+
+// host that fetches, for messages.
+func (s *Service) host() string {
+	if s.opts.Embedded {
+		return "this host"
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		return "the daemon's host"
+	}
+	return "the daemon's host " + name
 }
 
 // result is a prepare's result in the API's form.

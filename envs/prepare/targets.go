@@ -29,7 +29,7 @@ func wantedPlatforms(ctx context.Context, deps *Deps, req *Request) (platforms, 
 	if len(req.Platforms) > 0 {
 		for _, p := range req.Platforms {
 			if !slices.Contains(made, p) {
-				return nil, nil, fmt.Errorf("%w: this store makes environments for %s, not for %s", ErrRequest, strings.Join(made, ", "), p)
+				return nil, nil, notMade(p, made)
 			}
 		}
 		return slices.Compact(slices.Sorted(slices.Values(req.Platforms))), nil, nil
@@ -89,7 +89,7 @@ func choose(lock *lockfile.Lock, names, platforms []string) (targets []target, s
 				err = p.Validate()
 			}
 			if err != nil {
-				faults = append(faults, fmt.Errorf("environment %s: %w", name, err))
+				faults = append(faults, fmt.Errorf("environment %q: %w", name, err))
 				continue
 			}
 			t := target{env: name, subdir: subdir, platform: p}

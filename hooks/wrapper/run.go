@@ -149,7 +149,7 @@ func (j job) become(ctx context.Context, stderr io.Writer) (int, error) {
 	if errors.Is(err, unix.ENOENT) {
 		return ExitNotFound, fmt.Errorf("%s: %w: its interpreter is not there\nnext: look at its first line (head -1 %s)", path, err, path)
 	}
-	return ExitNotRunnable, fmt.Errorf("%s: cannot be run: %w", path, err)
+	return ExitNotRunnable, fmt.Errorf("%s: cannot be run: %w\nnext: is it a program for this host's architecture? file %s", path, err, path)
 }
 
 // lookPath finds a command as a shell does, in the PATH of the environment that

@@ -38,7 +38,10 @@ func (a *app) reader() (api.Service, error) {
 		return nil, err
 	}
 	if c.Store != "" {
-		return service.OpenReadOnly(c.Store, c.Own)
+		// A store of one's own that was named and is not made yet has nothing; a
+		// cluster's that is not there is not mounted.
+		own := c.Own || c.Socket == "" && (a.store != "" || a.getenv("HPCENV_STORE") != "")
+		return service.OpenReadOnly(c.Store, own)
 	}
 	return api.Dial(c.Socket)
 }
