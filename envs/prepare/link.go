@@ -106,7 +106,7 @@ func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Ma
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("environment %s for %s: %w", t.env, t.subdir, err)
+		return fmt.Errorf("environment %q for %s: %w", t.env, t.subdir, err)
 	}
 	out.Meta, out.New = meta, made
 	if c := meta.ByteCode; c != nil {

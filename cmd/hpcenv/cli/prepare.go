@@ -74,6 +74,9 @@ func (a *app) prepare(ctx context.Context, path string, f prepareFlags) error {
 	}
 	result.Notes = append(a.notes, result.Notes...)
 	if a.json {
+		if req.DryRun {
+			result.BytesFetched = 0 // what would be fetched is no fact
+		}
 		return a.printJSON(result)
 	}
 	return a.prepared(ctx, svc, req, result)
