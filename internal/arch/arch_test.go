@@ -32,6 +32,7 @@ var allowed = map[string][]string{
 	"internal/version":    {},
 	"internal/testdata":   {},
 	"internal/condatest":  {},
+	"internal/faultfs":    {},
 }
 
 // notInCLI must not be linked into cmd/hpcenv, and why.
@@ -46,6 +47,7 @@ var notInCLI = map[string]string{
 	"testing":                             "tests",
 	"net/http/httptest":                   "tests",
 	module + "internal/condatest":         "tests",
+	module + "internal/faultfs":           "tests",
 	module + "daemon/server":              "the service's side",
 	module + "daemon/config":              "the service's side",
 }
