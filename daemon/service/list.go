@@ -64,10 +64,16 @@ func (s *Service) detail(m *materialize.Meta) api.PlatformDetail {
 		p.URL = lockfile.RedactURL(p.URL)
 		d.PackageList = append(d.PackageList, api.Package(p))
 	}
-	for _, c := range m.Conflicts {
-		d.Conflicts = append(d.Conflicts, fmt.Sprintf("%s: from %s, not from %s", c.Path, c.Winner, strings.Join(c.Losers, ", ")))
-	}
+	d.Conflicts = conflicts(m.Conflicts)
 	return d
+}
+
+// conflicts in one line each.
+func conflicts(cs []materialize.Conflict) (lines []string) {
+	for _, c := range cs {
+		lines = append(lines, fmt.Sprintf("%s: from %s, not from %s", c.Path, c.Winner, strings.Join(c.Losers, ", ")))
+	}
+	return lines
 }
 
 // environment is a Meta in the API's form.
@@ -75,6 +81,10 @@ func (s *Service) environment(m *materialize.Meta) api.Environment {
 	e := api.Environment{
 		ID: m.ID, Name: m.Environment, Platform: m.Platform, LockDigest: m.LockDigest, Prefix: m.Prefix, TreeDigest: m.TreeDigest,
 		Packages: len(m.Packages), Files: m.Files, Bytes: m.Bytes,
+	}
+	if m.Cost != nil {
+		c := api.Cost(*m.Cost)
+		e.Cost = &c
 	}
 	// The tree's own times are fixed; its description was written when it was made.
 	if st, err := os.Stat(s.opts.Store.MetaPath(m.ID, m.Platform)); err == nil {
