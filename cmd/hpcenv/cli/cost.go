@@ -32,13 +32,14 @@ func costText(c *api.Cost) string {
 func (a *app) costs(r *api.PrepareResult) {
 	for _, e := range r.Environments {
 		if e.New && e.Cost != nil {
-			fmt.Fprintf(a.stderr, "  %-12s  %-14s %s\n", e.Name, e.Platform, costText(e.Cost))
+			fmt.Fprintf(plain{a.stderr}, "  %-12s  %-14s %s\n", e.Name, e.Platform, costText(e.Cost))
 		}
 	}
 }
 
 // dryRun prints what would be done.
 func (a *app) dryRun(r *api.PrepareResult, verbose bool) error {
+	w := plain{a.stderr}
 	d := r.DryRun
 	if d == nil {
 		return api.Errorf(api.ExitFailed, "hpcenvd did not say what a dry run would do: it is of an older version\nnext: ask the administrator to update hpcenvd")
@@ -49,7 +50,7 @@ func (a *app) dryRun(r *api.PrepareResult, verbose bool) error {
 			if f.Size > 0 {
 				size = bytesText(f.Size)
 			}
-			fmt.Fprintf(a.stderr, "  fetch  %s  %s\n", f.Package, size)
+			fmt.Fprintf(w, "  fetch  %s  %s\n", f.Package, size)
 		}
 	}
 	about := ""
@@ -62,19 +63,19 @@ func (a *app) dryRun(r *api.PrepareResult, verbose bool) error {
 			if e.Estimated {
 				est = "about "
 			}
-			fmt.Fprintf(a.stderr, "  %-12s  %-14s its tree takes %s%s inodes, %s%s\n", e.Name, e.Platform, est, countText(e.Inodes), est, bytesText(e.Bytes))
+			fmt.Fprintf(w, "  %-12s  %-14s its tree takes %s%s inodes, %s%s\n", e.Name, e.Platform, est, countText(e.Inodes), est, bytesText(e.Bytes))
 		}
 		for _, c := range e.Conflicts {
-			fmt.Fprintf(a.stderr, "  %-12s  %-14s conflict: %s\n", e.Name, e.Platform, c)
+			fmt.Fprintf(w, "  %-12s  %-14s conflict: %s\n", e.Name, e.Platform, c)
 		}
 		for _, s := range e.SkippedScripts {
-			fmt.Fprintf(a.stderr, "  %-12s  %-14s script that will not run: %s\n", e.Name, e.Platform, s)
+			fmt.Fprintf(w, "  %-12s  %-14s script that will not run: %s\n", e.Name, e.Platform, s)
 		}
 	}
-	fmt.Fprintf(a.stderr, "on the store: %s%s inodes, %s%s", about, countText(d.Inodes), about, bytesText(d.Bytes))
+	fmt.Fprintf(w, "on the store: %s%s inodes, %s%s", about, countText(d.Inodes), about, bytesText(d.Bytes))
 	if d.Estimated {
-		fmt.Fprintf(a.stderr, " (an estimate: %d packages are not there yet; conflicts show once they are)", len(d.Fetch))
+		fmt.Fprintf(w, " (an estimate: %d packages are not there yet; conflicts show once they are)", len(d.Fetch))
 	}
-	_, err := fmt.Fprintf(a.stderr, "\ndry run, nothing was done: %d packages kept, %d to fetch, %s\n", r.PackagesKept, r.PackagesNew, bytesText(r.BytesFetched))
+	_, err := fmt.Fprintf(w, "\ndry run, nothing was done: %d packages kept, %d to fetch, %s\n", r.PackagesKept, r.PackagesNew, bytesText(r.BytesFetched))
 	return err
 }

@@ -69,7 +69,7 @@ func (a *app) storeReader() (*service.Service, error) {
 }
 
 func (a *app) verifyText(v *api.Verification) error {
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(plain{a.stdout}, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "id\t%s\n", v.ID)
 	for _, p := range v.Platforms {
 		result := "the same"
