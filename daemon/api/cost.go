@@ -30,7 +30,7 @@ type DryRun struct {
 	Inodes int   `json:"inodes"`
 	Bytes  int64 `json:"bytes"`
 	// Estimated: packages are not in the store, and what they hold is a guess by
-	// the size of their archives.
+	// the size of their archives; or Python sources are yet to be compiled.
 	Estimated    bool                `json:"estimated"`
 	Environments []DryRunEnvironment `json:"environments"`
 }
@@ -52,8 +52,8 @@ type DryRunEnvironment struct {
 	// Inodes and Bytes that the tree of a new one takes.
 	Inodes int   `json:"inodes"`
 	Bytes  int64 `json:"bytes"`
-	// Estimated: not all its packages are in the store; conflicts and scripts
-	// are not known then.
+	// Estimated: not all its packages are in the store (conflicts and scripts are
+	// not known then), or Python sources are yet to be compiled.
 	Estimated      bool     `json:"estimated"`
 	Conflicts      []string `json:"conflicts,omitempty"`
 	SkippedScripts []string `json:"skipped_scripts,omitempty"`

@@ -17,10 +17,13 @@ type VerifiedPlatform struct {
 	// Same: it is what it should be, as far as is known.
 	Same bool `json:"same"`
 	// TreeDigest of what was read; MetaDigest as noted when it was made;
-	// PlanDigest as lock and packages have it, empty where NoPlan says why not.
+	// PlanDigest as lock and packages have it, empty where NoPlan says why not or
+	// where Unknown files have content that only a compiler could tell (byte-code
+	// of sources that hold the prefix): for those MetaDigest alone speaks.
 	TreeDigest string `json:"tree_digest"`
 	MetaDigest string `json:"meta_digest"`
 	PlanDigest string `json:"plan_digest,omitempty"`
+	Unknown    int    `json:"unknown,omitempty"`
 	NoPlan     string `json:"no_plan,omitempty"`
 	// Differences from the plan, sorted by path; Damage to the pool.
 	Differences []Difference `json:"differences"`

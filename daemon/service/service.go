@@ -14,6 +14,7 @@ import (
 	"github.com/hpcenv/hpcenv/cache/fair"
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/inventory"
+	"github.com/hpcenv/hpcenv/envs/bytecode"
 	"github.com/hpcenv/hpcenv/envs/prepare"
 	"github.com/hpcenv/hpcenv/internal/version"
 )
@@ -37,6 +38,8 @@ type Options struct {
 	Runs int
 	// Parallel downloads of one prepare; 0 = 8.
 	Parallel int
+	// NoByteCode: environments are made without compiled Python files.
+	NoByteCode bool
 }
 
 // Service implements api.Service on a store.
@@ -58,6 +61,7 @@ func New(opts Options) *Service {
 	s.deps = prepare.Deps{
 		Store: opts.Store, Fetcher: opts.Fetcher, ClusterPlatforms: s.clusterPlatforms,
 		OpenLocal: opts.Embedded, Parallel: opts.Parallel, Program: "hpcenv " + Version(), Slot: s.slots.Acquire,
+		NoByteCode: opts.NoByteCode, Sandbox: bytecode.NewSandbox(),
 	}
 	return s
 }

@@ -32,7 +32,7 @@ func (s *Service) Verify(ctx context.Context, id string) (*api.Verification, err
 func verified(m *materialize.Meta, v *prepare.Verification) api.VerifiedPlatform {
 	p := api.VerifiedPlatform{
 		Platform: m.Platform, Environment: m.Environment, Tree: v.Root, Same: v.Same(), TreeDigest: v.TreeDigest,
-		MetaDigest: v.MetaDigest, PlanDigest: v.PlanDigest, NoPlan: v.NoPlan, Differences: []api.Difference{}, Damage: v.Damage,
+		MetaDigest: v.MetaDigest, PlanDigest: v.PlanDigest, Unknown: v.Unknown, NoPlan: v.NoPlan, Differences: []api.Difference{}, Damage: v.Damage,
 	}
 	for _, d := range v.Differences {
 		p.Differences = append(p.Differences, api.Difference(d))

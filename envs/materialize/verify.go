@@ -25,8 +25,25 @@ type Difference struct {
 // Tree is what a directory holds, or should hold, path by path.
 type Tree struct{ lines []line }
 
-// Digest is the tree digest.
-func (t *Tree) Digest() string { return digestLines(t.lines) }
+// Digest is the tree digest; empty if the content of a file is not known.
+func (t *Tree) Digest() string {
+	for i := range t.lines {
+		if t.lines[i].value == anything && t.lines[i].kind == 'f' {
+			return ""
+		}
+	}
+	return digestLines(t.lines)
+}
+
+// Unknown is how many files are planned whose content is not known.
+func (t *Tree) Unknown() (n int) {
+	for i := range t.lines {
+		if t.lines[i].value == anything && t.lines[i].kind == 'f' {
+			n++
+		}
+	}
+	return n
+}
 
 // ReadTree reads all below root. Unlike TreeDigest it does not fail on what
 // cannot be in a prefix (a socket, a file that cannot be read): Differences
@@ -107,6 +124,10 @@ func (p *Plan) Tree(ctx context.Context, store *cache.Store) (*Tree, error) {
 			l.kind, l.exec, l.value = 'l', false, op.Target
 		case KindFile:
 		case KindData:
+			if p.unknown[op.Path] {
+				l.value = anything
+				break
+			}
 			sum := sha256.Sum256(op.Data)
 			l.value = hex.EncodeToString(sum[:])
 			inPrefix[op.Path] = content{SHA256: l.value, Size: int64(len(op.Data))}
@@ -126,14 +147,37 @@ func (p *Plan) Tree(ctx context.Context, store *cache.Store) (*Tree, error) {
 		if op.Kind != KindRecord {
 			continue
 		}
-		data, err := p.recordJSON(op.Owner, inPrefix)
-		if err != nil {
-			return nil, err
+		l := line{path: op.Path, kind: 'f', exec: op.Exec, value: anything}
+		if !p.recordUnknown(op.Owner) {
+			data, err := p.recordJSON(op.Owner, inPrefix)
+			if err != nil {
+				return nil, err
+			}
+			sum := sha256.Sum256(data)
+			l.value = hex.EncodeToString(sum[:])
 		}
-		sum := sha256.Sum256(data)
-		t.lines = append(t.lines, line{path: op.Path, kind: 'f', exec: op.Exec, value: hex.EncodeToString(sum[:])})
+		t.lines = append(t.lines, l)
 	}
 	return t, nil
+}
+
+// anything is the value of a file that is planned and may hold anything, or be
+// missing: its compiler may have failed.
+const anything = "*"
+
+// recordUnknown: the record of package i tells the digest of an unknown file.
+func (p *Plan) recordUnknown(i int) bool {
+	for path := range p.unknown {
+		if _, ok := p.changed[path]; !ok {
+			continue
+		}
+		for j := range p.placed[i] {
+			if p.placed[i][j].Path == path {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // patched is the content of a patched file.
@@ -176,10 +220,12 @@ func (t *Tree) Differences(want *Tree) []Difference {
 			add(is[0].path, is[0].text()+", but nothing is planned there")
 			is = is[1:]
 		case len(is) == 0 || must[0].path < is[0].path:
-			add(must[0].path, "missing, should be "+must[0].text())
+			if must[0].value != anything || must[0].kind != 'f' {
+				add(must[0].path, "missing, should be "+must[0].text())
+			}
 			must = must[1:]
 		default:
-			if is[0] != must[0] {
+			if any := must[0].value == anything && is[0].kind == 'f' && must[0].kind == 'f' && is[0].exec == must[0].exec; !any && is[0] != must[0] {
 				add(is[0].path, is[0].text()+", should be "+must[0].text())
 			}
 			is, must = is[1:], must[1:]
@@ -202,6 +248,9 @@ func (l *line) text() string {
 	case 'l':
 		return fmt.Sprintf("a link to %q", l.value)
 	case 'f':
+		if l.value == anything {
+			return "a file"
+		}
 		if l.exec {
 			return "an executable file with sha256 " + l.value
 		}

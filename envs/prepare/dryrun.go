@@ -20,7 +20,7 @@ type DryRun struct {
 	Inodes int
 	Bytes  int64
 	// Estimated: what packages hold that are not in the store is a guess by the
-	// size of their archives.
+	// size of their archives, and what Python sources compile to one by theirs.
 	Estimated bool
 	// Environments, as Result has them.
 	Environments []DryEnvironment
@@ -45,8 +45,8 @@ type DryEnvironment struct {
 	// pool do not count.
 	Inodes int
 	Bytes  int64
-	// Estimated: not all its packages are in the store. Conflicts and skipped
-	// scripts are not known then.
+	// Estimated: not all its packages are in the store (conflicts and skipped
+	// scripts are not known then), or Python sources are yet to be compiled.
 	Estimated      bool
 	Conflicts      []materialize.Conflict
 	SkippedScripts []string
@@ -70,7 +70,7 @@ func (r *run) dryRun(targets []target, need *shelf, missing []*lockfile.CondaPac
 	contents := 0
 	for _, p := range missing {
 		d.Fetch = append(d.Fetch, Fetch{Name: p.Dist(), SHA256: p.SHA256, URL: lockfile.RedactURL(p.Location), Size: p.Size})
-		size, files := guess(p)
+		size, files := r.guess(p)
 		// The archive, the manifest, its lock, and the contents.
 		d.Inodes += 3 + files
 		contents += files
@@ -94,6 +94,7 @@ func (r *run) dryRun(targets []target, need *shelf, missing []*lockfile.CondaPac
 			made[key] = true
 			d.Inodes += out.Inodes + 3 // its description in meta/, and its lock
 			d.Bytes += out.Bytes
+			d.Estimated = d.Estimated || out.Estimated
 		}
 		d.Environments = append(d.Environments, *out)
 	}
@@ -128,17 +129,42 @@ func (r *run) dryTarget(t target, need *shelf, method string) (*DryEnvironment, 
 		r.guessTree(t, packages, method, out)
 		return out, nil
 	}
-	plan, err := materialize.NewPlan(r.deps.Store.Prefix(t.subdir, t.id), t.subdir, packages, options)
+	plan, err := materialize.NewPlan(r.deps.Store.Prefix(t.subdir, t.id), t.subdir, packages, options(r.byteCode))
 	if err != nil {
+		return nil, err
+	}
+	if err := r.dryByteCode(t, plan, need, out); err != nil {
 		return nil, err
 	}
 	cost, err := plan.Predict(r.deps.Store, method)
 	if err != nil {
 		return nil, err
 	}
-	out.Inodes, out.Bytes = cost.Inodes, cost.Bytes
+	out.Inodes, out.Bytes = out.Inodes+cost.Inodes, out.Bytes+cost.Bytes
 	out.Conflicts, out.SkippedScripts = plan.Conflicts, plan.SkippedScripts
 	return out, nil
+}
+
+// dryByteCode puts the byte-code that the store knows into the plan, or reckons
+// what compiling would add. It is an estimate then, and where sources have the
+// prefix in them.
+func (r *run) dryByteCode(t target, plan *materialize.Plan, need *shelf, out *DryEnvironment) error {
+	if !r.byteCode || t.compiler == nil {
+		return nil
+	}
+	if in := interpreter(t.compiler, need.manifests); in != nil {
+		complete, err := plan.KnownByteCode(r.deps.Store, in)
+		if err != nil {
+			return err
+		}
+		if complete {
+			return nil
+		}
+	}
+	files, dirs, bytes := plan.ByteCodeToCome()
+	out.Estimated = files > 0
+	out.Inodes, out.Bytes = files+dirs, bytes
+	return nil
 }
 
 // guessTree reckons a tree of which some packages are not known.
@@ -168,7 +194,7 @@ func (r *run) guessTree(t target, known []materialize.Package, method string, ou
 		if is[p.SHA256] {
 			continue
 		}
-		size, files := guess(p)
+		size, files := r.guess(p)
 		out.Inodes += 1 + files/filesPerDirectory + files/filesPerOwn
 		own := files / filesPerOwn
 		if !shared {
@@ -185,12 +211,16 @@ func (r *run) guessTree(t target, known []materialize.Package, method string, ou
 }
 
 // guess is the size of an archive and how many files are in it.
-func guess(p *lockfile.CondaPackage) (size int64, files int) {
+func (r *run) guess(p *lockfile.CondaPackage) (size int64, files int) {
 	size = p.Size
 	if size <= 0 {
 		size = assumedArchive
 	}
-	return size, 1 + int(size/archiveBytesPerFile)
+	files = 1 + int(size/archiveBytesPerFile)
+	if r.byteCode && p.Noarch == "python" {
+		files *= 2 // such packages never come with byte-code
+	}
+	return size, files
 }
 
 // knownMethod is how the store's environments got their files, as far as some

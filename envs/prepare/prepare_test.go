@@ -71,7 +71,7 @@ func (w *world) add(name, subdir string) string {
 
 func (w *world) addPackage(p condatest.Package) string {
 	data := p.Conda(w.t)
-	path := "/" + p.Subdir + "/" + p.Dist() + ".conda"
+	path := "/" + p.TheSubdir() + "/" + p.Dist() + ".conda"
 	w.data[path] = data
 	sum := sha256.Sum256(data)
 	return fmt.Sprintf("- conda: %s%s\n  sha256: %s\n  size: %d\n", w.url, path, hex.EncodeToString(sum[:]), len(data))

@@ -19,8 +19,11 @@ type Verification struct {
 	// TreeDigest of what was read, and MetaDigest that its description has.
 	TreeDigest, MetaDigest string
 	// PlanDigest is what the lock and its packages make of it; empty if that
-	// could not be found out, and NoPlan says why.
+	// could not be found out, and NoPlan says why, or if Unknown files are
+	// planned whose content only a compiler could tell (byte-code of sources
+	// that hold the prefix): for those MetaDigest alone speaks.
 	PlanDigest, NoPlan string
+	Unknown            int
 	// Differences of the tree from the plan, sorted by path.
 	Differences []materialize.Difference
 	// Damage to the pool that was found on the way, one line each.
@@ -49,7 +52,7 @@ func Verify(ctx context.Context, store *cache.Store, meta *materialize.Meta) (*V
 	}
 	switch {
 	case err == nil:
-		v.PlanDigest, v.Differences = want.Digest(), tree.Differences(want)
+		v.PlanDigest, v.Unknown, v.Differences = want.Digest(), want.Unknown(), tree.Differences(want)
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case errors.Is(err, cache.ErrIntegrity):
@@ -70,8 +73,14 @@ func planAgain(store *cache.Store, meta *materialize.Meta) (*materialize.Plan, e
 	if err != nil {
 		return nil, fmt.Errorf("its lock: %w", err)
 	}
-	if e := makeIndex(store, lock).Environments[meta.Environment]; e.ID != meta.ID {
-		return nil, fmt.Errorf("it was made by another version of hpcenv or with other options: here, environment %s of lock %s has the id %q", meta.Environment, meta.LockDigest, e.ID)
+	var byteCode, id string
+	for _, byteCode = range []string{lockfile.ByteCodeYes, lockfile.ByteCodeNo} {
+		if id = makeIndex(store, lock, byteCode).Environments[meta.Environment].ID; id == meta.ID {
+			break
+		}
+	}
+	if id != meta.ID {
+		return nil, fmt.Errorf("it was made by another version of hpcenv or with other options: here, environment %s of lock %s has the id %q", meta.Environment, meta.LockDigest, id)
 	}
 	env, err := lock.Environment(meta.Environment)
 	if err != nil {
@@ -89,5 +98,31 @@ func planAgain(store *cache.Store, meta *materialize.Meta) (*materialize.Plan, e
 		}
 		packages = append(packages, materialize.Package{Lock: p, Manifest: m})
 	}
-	return materialize.NewPlan(meta.Prefix, meta.Platform, packages, options)
+	plan, err := materialize.NewPlan(meta.Prefix, meta.Platform, packages, options(byteCode == lockfile.ByteCodeYes))
+	if err != nil || meta.ByteCode == nil || meta.ByteCode.Skipped != "" {
+		return plan, err
+	}
+	return plan, knownByteCode(store, env, platform, plan)
+}
+
+// knownByteCode gives a plan the byte-code of whichever compiler made it: that
+// depends on the host's architecture, the bytes do not.
+func knownByteCode(store *cache.Store, env *lockfile.Environment, platform *lockfile.Platform, plan *materialize.Plan) error {
+	for _, host := range store.Format().Platforms {
+		compiler, _ := chooseCompiler(env, platform, host)
+		manifests := map[string]*cache.Manifest{}
+		for _, p := range compilerPackages(compiler) {
+			if m, err := store.Manifest(p.SHA256); err == nil {
+				manifests[p.SHA256] = m
+			}
+		}
+		in := interpreter(compiler, manifests)
+		if in == nil {
+			continue
+		}
+		if complete, err := plan.KnownByteCode(store, in); complete || err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("what its byte-code must be is no longer kept in pool/pyc: %w", cache.ErrNotFound)
 }

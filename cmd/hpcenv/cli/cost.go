@@ -73,7 +73,10 @@ func (a *app) dryRun(r *api.PrepareResult, verbose bool) error {
 		}
 	}
 	fmt.Fprintf(w, "on the store: %s%s inodes, %s%s", about, countText(d.Inodes), about, bytesText(d.Bytes))
-	if d.Estimated {
+	switch {
+	case d.Estimated && len(d.Fetch) == 0:
+		fmt.Fprint(w, " (an estimate: Python sources are yet to be compiled)")
+	case d.Estimated:
 		fmt.Fprintf(w, " (an estimate: %d packages are not there yet; conflicts show once they are)", len(d.Fetch))
 	}
 	_, err := fmt.Fprintf(w, "\ndry run, nothing was done: %d packages kept, %d to fetch, %s\n", r.PackagesKept, r.PackagesNew, bytesText(r.BytesFetched))

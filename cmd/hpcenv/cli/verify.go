@@ -81,10 +81,13 @@ func (a *app) verifyText(v *api.Verification) error {
 		fmt.Fprintf(w, "tree\t%s\n", p.Tree)
 		fmt.Fprintf(w, "tree digest\t%s\n", p.TreeDigest)
 		fmt.Fprintf(w, "when made\t%s\n", p.MetaDigest)
-		if p.NoPlan == "" {
-			fmt.Fprintf(w, "by the lock\t%s\n", p.PlanDigest)
-		} else {
+		switch {
+		case p.NoPlan != "":
 			fmt.Fprintf(w, "by the lock\tnot known: %s\n", p.NoPlan)
+		case p.Unknown > 0:
+			fmt.Fprintf(w, "by the lock\tall paths; the content of %d compiled files with the prefix in them by the digest only\n", p.Unknown)
+		default:
+			fmt.Fprintf(w, "by the lock\t%s\n", p.PlanDigest)
 		}
 		fmt.Fprintf(w, "result\t%s\n", result)
 		some(w, "damage", p.Damage)
