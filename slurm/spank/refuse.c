@@ -103,7 +103,7 @@ void node_end(spank_t sp, struct node *n)
 			run_helper(&s, &r);
 			if (r.how == RUN_TIMEOUT)
 				continue;
-			if (r.how != RUN_EXITED || r.out_len || r.code)
+			if (r.how != RUN_EXITED || r.out_len)
 				break; /* an error, which may be that the step is gone */
 			done = true;
 		}

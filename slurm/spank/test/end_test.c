@@ -74,7 +74,7 @@ static void a_late_node(void)
 		return;
 	}
 	fake.nnodes = 2;
-	scancel(SCRIPT "[ $(wc -l < $(dirname $0)/cancelled) -lt 3 ]\n");
+	scancel(SCRIPT "[ $(wc -l < $(dirname $0)/cancelled) -lt 3 ] || { echo 'error: no such step' >&2; exit 1; }\n");
 	control_file("activate.exit", "3");
 	begin("1:own:{}");
 	CHECK(run_tasks(1, "") == 128 + 53);
