@@ -12,7 +12,9 @@ import (
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/envs/activation"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/envs/materialize"
 	"github.com/hpcenv/hpcenv/envs/prepare"
 	"github.com/hpcenv/hpcenv/envs/project"
 )
@@ -75,6 +77,16 @@ func next(err error, code int) string {
 		return nextFetch(err)
 	case errors.Is(err, cache.ErrIntegrity):
 		return "if the channel replaced the archive, run `pixi lock` in the project; if not, somebody altered it on the way"
+	case errors.Is(err, activation.ErrScript):
+		return "mend that script, or take it out of the manifest's [activation]"
+	case errors.Is(err, activation.ErrShell):
+		return "name one of these with --shell"
+	case errors.Is(err, activation.ErrUndo):
+		return "the same command in a fresh shell"
+	case errors.Is(err, project.ErrManifest):
+		return "mend the manifest there, then run `pixi lock` in the project"
+	case errors.Is(err, materialize.ErrUnlinkable):
+		return "`pixi lock` in the project may choose other packages; if not, tell the maintainers of that package"
 	case errors.Is(err, fs.ErrPermission) && !errors.Is(err, cache.ErrStore):
 		return "check the owner and the permissions of that path"
 	}

@@ -11,7 +11,9 @@ import (
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/envs/activation"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/envs/materialize"
 	"github.com/hpcenv/hpcenv/envs/prepare"
 	"github.com/hpcenv/hpcenv/envs/project"
 )
@@ -38,6 +40,10 @@ func TestEveryClassHasItsExitCode(t *testing.T) {
 		{fmt.Errorf("%w: %w", cache.ErrFetch, &cache.StatusError{Code: 404}), api.ExitFailed, "next: `pixi lock`"},
 		{fmt.Errorf("%w: %w", cache.ErrFetch, &cache.StatusError{Code: 403}), api.ExitFailed, "next: check that the channel is open"},
 		{&fetchError{cache.ErrFetch, "the daemon's host d1"}, api.ExitFailed, "answers to the daemon's host d1"},
+		{activation.ErrScript, api.ExitFailed, "next: mend that script"},
+		{activation.ErrUndo, api.ExitFailed, "next: the same command in a fresh shell"},
+		{project.ErrManifest, api.ExitFailed, "next: mend the manifest"},
+		{materialize.ErrUnlinkable, api.ExitFailed, "next: `pixi lock`"},
 		{fs.ErrPermission, api.ExitFailed, "next: check the owner"},
 		{cache.ErrIntegrity, api.ExitFailed, "next: if the channel"},
 		{fmt.Errorf("while: %w", api.Errorf(api.ExitLate, "late")), api.ExitLate, "next: "},

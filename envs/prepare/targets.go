@@ -113,7 +113,7 @@ func choose(lock *lockfile.Lock, names, platforms []string) (targets []target, s
 }
 
 func skippedLine(env, subdir string) string {
-	return fmt.Sprintf("%s: the lock has no packages for %s; nodes of that platform cannot run it", env, subdir)
+	return fmt.Sprintf("environment %q: the lock has no packages for %s; nodes of that platform cannot run it", env, subdir)
 }
 
 // noPlatform is the error for a request of which nothing is in the lock.
@@ -124,7 +124,7 @@ func noPlatform(names, platforms []string, subdirs func(name string) []string) e
 		if in == "" {
 			in = "no Linux platform"
 		}
-		has = append(has, n+" has "+in)
+		has = append(has, fmt.Sprintf("%q has %s", n, in))
 	}
 	return fmt.Errorf("%w: wanted %s, but %s\nnext: add the platform to `platforms` in the project's manifest and run `pixi lock`",
 		ErrNoPlatform, strings.Join(platforms, ", "), strings.Join(has, "; "))
