@@ -65,8 +65,30 @@ func TestOccurrencesInWideCharacters(t *testing.T) {
 	}
 }
 
-// TestOccurrencesProperties: ascending, disjoint, and each is the placeholder in
-// some coding; narrow ones are all found in a binary.
+// checkOccurrences: ascending, disjoint, and each is the placeholder in some
+// coding; in a binary all narrow ones are found.
+func checkOccurrences(t *testing.T, data []byte, placeholder string, isBinary bool) {
+	t.Helper()
+	got, err := occurrences(bytes.NewReader(data), int64(len(data)), placeholder, isBinary, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end, narrow := int64(0), 0
+	for _, at := range got {
+		i := slices.IndexFunc(Codings(placeholder), func(c Coding) bool { return bytes.HasPrefix(data[at:], c.Bytes) })
+		if i < 0 || at < end {
+			t.Fatalf("%q in %q: offset %d after %d, coding %d", placeholder, data, at, end, i)
+		}
+		end = at + int64(len(Codings(placeholder)[i].Bytes))
+		if i == 0 {
+			narrow++
+		}
+	}
+	if isBinary && narrow != bytes.Count(data, []byte(placeholder)) {
+		t.Fatalf("%q in %q: %d narrow ones found", placeholder, data, narrow)
+	}
+}
+
 func TestOccurrencesProperties(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 3))
 	for range 2000 {
@@ -82,28 +104,21 @@ func TestOccurrencesProperties(t *testing.T) {
 				b.WriteString(coded(r.IntN(5), "/a"))
 			}
 		}
-		for _, isBinary := range []bool{true, false} {
-			data := b.Bytes()
-			got, err := occurrences(bytes.NewReader(data), int64(len(data)), placeholder, isBinary, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			end, narrow := int64(0), 0
-			for _, at := range got {
-				i := slices.IndexFunc(Codings(placeholder), func(c Coding) bool { return bytes.HasPrefix(data[at:], c.Bytes) })
-				if i < 0 || at < end {
-					t.Fatalf("%q in %q: offset %d after %d, coding %d", placeholder, data, at, end, i)
-				}
-				end = at + int64(len(Codings(placeholder)[i].Bytes))
-				if i == 0 {
-					narrow++
-				}
-			}
-			if isBinary && narrow != bytes.Count(data, []byte(placeholder)) {
-				t.Fatalf("%q in %q: %d narrow ones found", placeholder, data, narrow)
-			}
-		}
+		checkOccurrences(t, b.Bytes(), placeholder, true)
+		checkOccurrences(t, b.Bytes(), placeholder, false)
 	}
+}
+
+func FuzzOccurrences(f *testing.F) {
+	f.Add([]byte("a/old/lib\x00b/old:/old/x\x00"), "/old", true)
+	f.Add([]byte(coded(1, "/old/x\x00")+coded(2, "/old")+coded(3, ":/old")), "/old", true)
+	f.Add([]byte(coded(4, "/old/x")+coded(1, "/old")), "/old", false)
+	f.Fuzz(func(t *testing.T, data []byte, placeholder string, isBinary bool) {
+		// One byte may be the start of the same byte in wide characters.
+		if len(placeholder) > 1 && !strings.ContainsAny(placeholder, "\x00\n") {
+			checkOccurrences(t, data, placeholder, isBinary)
+		}
+	})
 }
 
 // TestOlderManifestIsTakenInAgain: version 1 lacks the offsets of wide

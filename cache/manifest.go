@@ -15,6 +15,9 @@ func (s *Store) Manifest(sha256 string) (*Manifest, error) {
 	if !isDigest(sha256) {
 		return nil, fmt.Errorf("package %q: %w: its sha256 is not 64 hex digits", sha256, ErrNotFound)
 	}
+	if s.absent {
+		return nil, fmt.Errorf("package %s: %w", sha256, ErrNotFound)
+	}
 	path := s.ManifestPath(sha256)
 	data, err := readPublished(path)
 	if errors.Is(err, os.ErrNotExist) && !errors.Is(err, ErrStore) {

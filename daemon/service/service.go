@@ -68,7 +68,13 @@ func New(opts Options) *Service {
 
 // OpenOwn returns the Service of a user's own store at root, which is made if
 // it is not there.
-func OpenOwn(root string) (*Service, error) {
+func OpenOwn(root string) (*Service, error) { return openOwn(root, cache.Create, false) }
+
+// OpenOwnDry is OpenOwn for dry runs: nothing is made or written, and a store
+// that is not there is taken for the empty one that OpenOwn would make.
+func OpenOwnDry(root string) (*Service, error) { return openOwn(root, cache.Absent, true) }
+
+func openOwn(root string, create func(string, cache.Format) (*cache.Store, error), dry bool) (*Service, error) {
 	store, err := cache.Open(root)
 	if errors.Is(err, os.ErrNotExist) {
 		format := cache.Format{
@@ -80,7 +86,7 @@ func OpenOwn(root string) (*Service, error) {
 				return nil, fmt.Errorf("%w\nnext: name a shorter store, e.g. HPCENV_STORE=/scratch/$USER/hpcenv", err)
 			}
 		}
-		store, err = cache.Create(root, format)
+		store, err = create(root, format)
 	}
 	if err != nil {
 		return nil, err
@@ -92,7 +98,7 @@ func OpenOwn(root string) (*Service, error) {
 	return New(Options{
 		Store:     store,
 		Fetcher:   cache.NewFetcher(cache.FetchOptions{AllowHost: cache.AllowAny, AllowFile: true, UserAgent: "hpcenv/" + Version()}),
-		Inventory: &inventory.Keeper{Store: store, HostOnly: true},
+		Inventory: &inventory.Keeper{Store: store, HostOnly: true, ReadOnly: dry},
 		Embedded:  true,
 	}), nil
 }
@@ -182,6 +188,9 @@ func (s *Service) result(res *prepare.Result) *api.PrepareResult {
 		// Another lock may have made it under another name; here it is called so.
 		env.Name, env.LockDigest, env.New = e.Name, res.LockDigest, e.New
 		out.Environments = append(out.Environments, env)
+	}
+	if res.DryRun != nil {
+		out.DryRun = dryRun(res.DryRun)
 	}
 	return out
 }

@@ -168,7 +168,7 @@ func newMeta(req Request, plan *Plan, res *Result) *Meta {
 	m := &Meta{
 		Version: MetaVersion, ID: req.ID, Platform: req.Platform, Environment: req.Environment, LockDigest: req.LockDigest,
 		Prefix: plan.Prefix, TreeDigest: res.TreeDigest, Files: res.Files, Dirs: res.Dirs, Links: res.Links,
-		Bytes: res.Bytes, BytesNew: res.BytesNew, Conflicts: plan.Conflicts, SkippedScripts: plan.SkippedScripts,
+		Bytes: res.Bytes, BytesNew: res.BytesNew, Cost: &res.Cost, Conflicts: plan.Conflicts, SkippedScripts: plan.SkippedScripts,
 		Notes: plan.Notes, Provenance: req.Provenance, Packages: make([]MetaPackage, 0, len(plan.Packages)),
 	}
 	for _, p := range plan.Packages {

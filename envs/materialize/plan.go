@@ -79,6 +79,9 @@ type Plan struct {
 	// compiled files that package i did not have, for its record.
 	changed map[string]content
 	pyc     [][]string
+	// unknown are compiled files whose content only the compiler could tell (see
+	// KnownByteCode).
+	unknown map[string]bool
 }
 
 // label is what messages call a package.

@@ -43,6 +43,8 @@ type Meta struct {
 	// Bytes of all files; BytesNew of those not shared with the pool.
 	Bytes    int64 `json:"bytes"`
 	BytesNew int64 `json:"bytes_new"`
+	// Cost is what making it took of the store's file system; nil = not noted.
+	Cost *Cost `json:"cost,omitempty"`
 	// Packages of the environment.
 	Packages []MetaPackage `json:"packages"`
 	// Conflicts: paths that more than one package has, and who won.

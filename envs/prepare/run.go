@@ -28,6 +28,9 @@ func Run(ctx context.Context, deps *Deps, req *Request, report func(Event)) (*Re
 	if err != nil {
 		return nil, err
 	}
+	if req.DryRun {
+		readyDry(res)
+	}
 	res.LockDigest = r.digest
 	res.Notes = append(r.notes, res.Notes...)
 	res.Seconds = time.Since(start).Seconds()

@@ -34,6 +34,7 @@ var allowed = map[string][]string{
 	"internal/shellword":     {},
 	"internal/testdata":      {},
 	"internal/condatest":     {},
+	"internal/faultfs":       {},
 }
 
 // notInCLI must not be linked into cmd/hpcenv, and why.
@@ -48,6 +49,7 @@ var notInCLI = map[string]string{
 	"testing":                             "tests",
 	"net/http/httptest":                   "tests",
 	module + "internal/condatest":         "tests",
+	module + "internal/faultfs":           "tests",
 	module + "daemon/server":              "the service's side",
 	module + "daemon/config":              "the service's side",
 }

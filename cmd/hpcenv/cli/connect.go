@@ -18,14 +18,17 @@ func (a *app) conf() (clientconf.Conf, error) {
 }
 
 // writer is the service that can prepare: the daemon's, or one in this process
-// on a store of the user's own, which is made if need be.
-func (a *app) writer() (api.Service, error) {
+// on a store of the user's own, which is made if need be; not for a dry run.
+func (a *app) writer(dry bool) (api.Service, error) {
 	c, err := a.conf()
 	if err != nil {
 		return nil, err
 	}
 	if c.Socket != "" {
 		return api.Dial(c.Socket)
+	}
+	if dry {
+		return service.OpenOwnDry(c.Store)
 	}
 	return service.OpenOwn(c.Store)
 }

@@ -50,5 +50,5 @@ func (a *app) withoutDaemon(ctx context.Context, req *api.PrepareRequest, down e
 		shown.report(e)
 	}
 	shown.close()
-	return a.prepared(ctx, svc, req, result)
+	return a.prepared(ctx, svc, req, result, false)
 }

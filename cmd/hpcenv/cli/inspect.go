@@ -70,6 +70,9 @@ func (a *app) inspectText(d *api.EnvironmentDetail, packages bool) error {
 		fmt.Fprintf(w, "tree digest\t%s\n", p.TreeDigest)
 		fmt.Fprintf(w, "created\t%s\n", created(p.Created))
 		fmt.Fprintf(w, "content\t%d packages, %s files, %s\n", p.Packages, countText(p.Files), bytesText(p.Bytes))
+		if p.Cost != nil {
+			fmt.Fprintf(w, "made by\t%s\n", costText(p.Cost))
+		}
 		some(w, "conflict", p.Conflicts)
 		some(w, "skipped script", p.SkippedScripts)
 		some(w, "note", p.Notes)

@@ -15,7 +15,7 @@ import (
 // prepareFlags are what prepare was asked for.
 type prepareFlags struct {
 	environments, platforms []string
-	all, dryRun             bool
+	all, dryRun, verbose    bool
 	lock                    string
 }
 
@@ -40,7 +40,8 @@ pixi.lock upwards counts. What is there already is not touched.`,
 	fl.StringSliceVarP(&f.environments, "environment", "e", nil, "environment of the lock (repeatable, or names with commas; default: default)")
 	fl.BoolVar(&f.all, "all", false, "all environments of the lock")
 	fl.StringSliceVar(&f.platforms, "platform", nil, "platform, e.g. linux-aarch64 (repeatable, or names with commas; default: those of the cluster's nodes)")
-	fl.BoolVar(&f.dryRun, "dry-run", false, "say what would be done and do nothing")
+	fl.BoolVar(&f.dryRun, "dry-run", false, "say what would be done and what it would take of the store, and do nothing")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "name the packages to fetch (with --dry-run)")
 	fl.StringVar(&f.lock, "lock", "", "the same as PATH")
 	fl.BoolVar(&a.json, "json", false, "print one JSON object on stdout, {\"error\": …} if it failed; on stderr errors only")
 	return cmd
@@ -55,7 +56,7 @@ func (a *app) prepare(ctx context.Context, path string, f prepareFlags) error {
 		return err
 	}
 	req.Environments, req.All, req.Platforms, req.DryRun = f.environments, f.all, f.platforms, f.dryRun
-	svc, err := a.writer()
+	svc, err := a.writer(f.dryRun)
 	if err != nil {
 		return a.withoutDaemon(ctx, req, err)
 	}
@@ -79,7 +80,7 @@ func (a *app) prepare(ctx context.Context, path string, f prepareFlags) error {
 		}
 		return a.printJSON(result)
 	}
-	return a.prepared(ctx, svc, req, result)
+	return a.prepared(ctx, svc, req, result, f.verbose)
 }
 
 // interrupted is the error after Ctrl-C.
@@ -91,7 +92,7 @@ func (a *app) interrupted(svc api.Service) error {
 }
 
 // prepared prints how it ended, for people.
-func (a *app) prepared(ctx context.Context, svc api.Service, req *api.PrepareRequest, r *api.PrepareResult) error {
+func (a *app) prepared(ctx context.Context, svc api.Service, req *api.PrepareRequest, r *api.PrepareResult, verbose bool) error {
 	for _, s := range r.Skipped {
 		fmt.Fprintln(a.stderr, s)
 	}
@@ -105,10 +106,10 @@ func (a *app) prepared(ctx context.Context, svc api.Service, req *api.PrepareReq
 		bytes += e.Bytes
 	}
 	if req.DryRun {
-		_, err := fmt.Fprintf(a.stderr, "dry run, nothing was done: %d packages kept, %d to fetch, %s\n", r.PackagesKept, r.PackagesNew, bytesText(r.BytesFetched))
-		return err
+		return a.dryRun(r, verbose)
 	}
 	fmt.Fprintf(a.stderr, "ready in %s: kept %d, new %d; %s files, %s\n", secondsText(r.Seconds), r.PackagesKept, r.PackagesNew, countText(files), bytesText(bytes))
+	a.costs(r)
 	_, err := fmt.Fprintf(a.stderr, "next: %s\n", a.next(ctx, svc, req, r))
 	return err
 }

@@ -93,7 +93,7 @@ func (a *app) wrap(ctx context.Context, f wrapFlags, do func(context.Context, wr
 	}
 	shown := newProgress(a.stderr, header(req.Lock), true)
 	code, err := do(ctx, wrapper.Options{
-		Service:     func(context.Context) (api.Service, error) { return a.writer() },
+		Service:     func(context.Context) (api.Service, error) { return a.writer(false) },
 		Store:       c.Store,
 		Request:     *req,
 		Environment: f.environment,
