@@ -101,7 +101,7 @@ oracle-venv:
 	@contrib/setup/oracle.sh make >/dev/null || echo "the oracle's virtual environment could not be made"
 
 oracle: oracle-venv | $(RESULTS)
-	contrib/ci/gotest.sh $(RESULTS)/oracle.json -tags oracle -count=1 -timeout 5m ./internal/oracle/...
+	contrib/ci/gotest.sh $(RESULTS)/oracle.json -tags oracle -count=1 -timeout 10m ./internal/oracle/...
 
 # The roots that the cluster tests need, made once per machine.
 roots:
