@@ -23,6 +23,9 @@ func (s *Store) Manifest(sha256 string) (*Manifest, error) {
 		return nil, storeError("read", path, err)
 	}
 	m, err := DecodeManifest(data)
+	if errors.Is(err, errOldManifest) {
+		return nil, fmt.Errorf("package %s: %w: its manifest is of an older version", sha256, ErrNotFound)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w; remove the file and take the package in again", path, err)
 	}

@@ -18,7 +18,8 @@ import (
 // many goroutines and, on one store, from many processes and hosts at once;
 // only the owner may call those that write.
 //
-// Layout: FORMAT; pool/files (content), pool/packages (manifests), archives
+// Layout: FORMAT; pool/files (content), pool/packages (manifests), pool/pyc (what
+// sources compile to), archives
 // (downloads), locks, trees, images, meta, inventory, names, pins, grants,
 // private, inbox (written by users), trash and tmp. Everything becomes visible
 // by a rename from tmp/.
@@ -39,7 +40,7 @@ type Store struct {
 
 // layout lists a store's directories below its root, parents first.
 func layout(f Format) []string {
-	dirs := []string{"pool", "pool/files", "pool/packages", "pool/elf", "archives", "locks", "trees", "images",
+	dirs := []string{"pool", "pool/files", "pool/packages", "pool/elf", "pool/pyc", "archives", "locks", "trees", "images",
 		"meta", "inventory", "names", "pins", "grants", "private", "inbox", "trash", "tmp", "tmp/locks"}
 	for _, p := range f.Platforms {
 		dirs = append(dirs, "trees/"+p, "images/"+p)

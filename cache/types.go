@@ -108,6 +108,10 @@ type Entry struct {
 	Placeholder string
 	Binary      bool
 	Offsets     []int64
+	// Time is a file's modification time in the archive, in seconds since 1970;
+	// 0 = none. It decides nothing about the file; an Interpreter keeps it only
+	// where something else in the package names it.
+	Time int64
 }
 
 // Manifest describes a package in the store. On disk it is one JSON line (all

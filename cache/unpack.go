@@ -100,7 +100,7 @@ func (u *unpacker) visit(m archive.Member, content io.Reader) error {
 			return err
 		}
 	case archive.File:
-		it.entry.Type, it.entry.Exec, it.entry.Size = EntryFile, m.Exec, m.Size
+		it.entry.Type, it.entry.Exec, it.entry.Size, it.entry.Time = EntryFile, m.Exec, m.Size, m.Time
 		if err := u.file(it, content); err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/inventory"
+	"github.com/hpcenv/hpcenv/envs/bytecode"
 	"github.com/hpcenv/hpcenv/envs/prepare"
 	"github.com/hpcenv/hpcenv/internal/version"
 )
@@ -35,6 +36,8 @@ type Options struct {
 	Runs int
 	// Parallel downloads of one prepare; 0 = 8.
 	Parallel int
+	// NoByteCode: environments are made without compiled Python files.
+	NoByteCode bool
 }
 
 // Service implements api.Service on a store.
@@ -56,6 +59,7 @@ func New(opts Options) *Service {
 	s.deps = prepare.Deps{
 		Store: opts.Store, Fetcher: opts.Fetcher, ClusterPlatforms: s.clusterPlatforms,
 		OpenLocal: opts.Embedded, Parallel: opts.Parallel, Program: "hpcenv " + Version(), Slot: s.slot,
+		NoByteCode: opts.NoByteCode, Sandbox: bytecode.NewSandbox(),
 	}
 	return s
 }

@@ -146,6 +146,9 @@ func match(listed []pathEntry, archive map[string]*cache.Entry, meta *PackageMet
 		}
 		e := *a
 		e.NoLink = p.NoLink
+		if !strings.HasSuffix(e.Path, ".py") {
+			e.Time = 0 // only byte-code names the time of another file: its source's
+		}
 		if p.Placeholder != "" {
 			if e.Type == cache.EntryFile {
 				e.Placeholder, e.Binary = p.Placeholder, p.Binary

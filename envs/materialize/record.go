@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"sort"
 	"strings"
 
 	"github.com/hpcenv/hpcenv/envs/conda"
@@ -72,6 +73,14 @@ func (p *Plan) recordJSON(i int, inPrefix map[string]content) ([]byte, error) {
 		}
 		paths = append(paths, rp)
 	}
+	if p.pyc != nil && len(p.pyc[i]) > 0 {
+		for _, f := range p.pyc[i] {
+			files = append(files, f)
+			paths = append(paths, recordPath{Path: f, Type: typePyc})
+		}
+		sort.Strings(files)
+		sort.Slice(paths, func(a, b int) bool { return paths[a].Path < paths[b].Path })
+	}
 	record["files"] = files
 	record["paths_data"] = recordPaths{Version: 1, Paths: paths}
 	record["link"] = recordLink{Type: 1}
@@ -88,6 +97,10 @@ func (p *Plan) recordJSON(i int, inPrefix map[string]content) ([]byte, error) {
 	}
 	return buf.Bytes(), nil
 }
+
+// typePyc is the path_type of a compiled file that no package brought; conda
+// records its path only.
+const typePyc = "pyc_file"
 
 // locationURL writes a path of the lock as a file URL, since readers of records
 // insist on a URL; a relative one stays relative (file:dir/x), so that it does
@@ -106,7 +119,10 @@ func locationURL(location string) (string, bool) {
 // recordPath describes one path that package i has in the prefix.
 func (p *Plan) recordPath(i int, pl *placed, inPrefix map[string]content) (recordPath, error) {
 	rp := recordPath{Path: pl.Path, NoLink: pl.noLink}
-	var have content
+	have, changed := p.changed[pl.Path]
+	if written, ok := inPrefix[pl.Path]; ok && changed {
+		have = written
+	}
 	switch pl.Kind {
 	case KindDir:
 		rp.Type = conda.TypeDirectory
@@ -115,14 +131,18 @@ func (p *Plan) recordPath(i int, pl *placed, inPrefix map[string]content) (recor
 		sum := sha256.Sum256([]byte(pl.Target))
 		rp.Type, have = conda.TypeSoftlink, content{SHA256: hex.EncodeToString(sum[:]), Size: int64(len(pl.Target))}
 	case KindFile:
-		rp.Type, have = conda.TypeHardlink, content{SHA256: pl.SHA256, Size: pl.Size}
+		rp.Type = conda.TypeHardlink
+		if !changed {
+			have = content{SHA256: pl.SHA256, Size: pl.Size}
+		}
 	case KindPatch, KindData:
 		rp.Type = conda.TypeHardlink
 		if pl.entryPoint {
 			rp.Type = "unix_python_entry_point"
 		}
-		var ok bool
-		if have, ok = inPrefix[pl.Path]; !ok {
+		if written, ok := inPrefix[pl.Path]; ok {
+			have = written
+		} else if !changed {
 			return rp, fmt.Errorf("record of %s: %s was not written", label(p.Packages[i]), pl.Path)
 		}
 	}

@@ -16,6 +16,10 @@ type target struct {
 	subdir   string
 	id       string
 	platform *lockfile.Platform
+	// compiler is the platform whose Python compiles the byte-code of this one;
+	// nil = none, and noCompiler says why ("" = there is nothing to compile).
+	compiler   *lockfile.Platform
+	noCompiler string
 }
 
 // wantedPlatforms returns the conda subdirs to prepare for, sorted: those
@@ -88,7 +92,9 @@ func choose(lock *lockfile.Lock, names, platforms []string) (targets []target, s
 				faults = append(faults, fmt.Errorf("environment %s: %w", name, err))
 				continue
 			}
-			targets = append(targets, target{env: name, subdir: subdir, platform: p})
+			t := target{env: name, subdir: subdir, platform: p}
+			t.compiler, t.noCompiler = chooseCompiler(env, p, hostSubdir())
+			targets = append(targets, t)
 		}
 	}
 	if len(faults) > 0 {
