@@ -140,7 +140,19 @@ func stays(p, target, prefix string) bool {
 		clean := path.Clean(target)
 		return clean == prefix || strings.HasPrefix(clean, prefix+"/")
 	}
-	return filepath.IsLocal(path.Join("x", path.Dir(p), target)) && strings.HasPrefix(path.Join("x", path.Dir(p), target)+"/", "x/")
+	depth := strings.Count(p, "/")
+	for _, name := range strings.Split(target, "/") {
+		switch name {
+		case "", ".":
+		case "..":
+			if depth--; depth < 0 {
+				return false
+			}
+		default:
+			depth++
+		}
+	}
+	return true
 }
 
 // scan reads the copy. Its directories are opened for their owner first.

@@ -17,6 +17,9 @@ type line struct {
 	kind  byte // 'd', 'f' or 'l'
 	exec  bool
 	value string // sha256 of a file, text of a link, nothing for a directory
+	// size of a file, and whether it is no link of the pool's; not in the digest.
+	size int64
+	own  bool
 }
 
 // digestLines is the tree digest: sha256 over the lines sorted by path (bytes,

@@ -33,21 +33,30 @@ const batchSize = 64
 // progress (may be nil) is called with the number of operations done and their
 // total, by one goroutine at a time.
 func (p *Plan) Execute(ctx context.Context, store *cache.Store, staging string, workers int, progress func(done, total int)) (*Result, error) {
+	lines, err := p.write(ctx, store, staging, workers, progress)
+	if err != nil {
+		return nil, err
+	}
+	return addUp(lines), nil
+}
+
+// write is Execute, with all that was written as its answer.
+func (p *Plan) write(ctx context.Context, store *cache.Store, staging string, workers int, progress func(done, total int)) ([]line, error) {
 	w, err := newWriter(p, store, staging)
 	if err != nil {
 		return nil, err
 	}
-	res, err := p.execute(ctx, w, max(workers, 1), progress)
+	lines, err := p.execute(ctx, w, max(workers, 1), progress)
 	if cerr := w.close(); err == nil && cerr != nil {
 		err = cerr
 	}
 	if err != nil {
 		return nil, fmt.Errorf("making %s: %w", p.Prefix, err)
 	}
-	return res, nil
+	return lines, nil
 }
 
-func (p *Plan) execute(ctx context.Context, w *writer, workers int, progress func(done, total int)) (*Result, error) {
+func (p *Plan) execute(ctx context.Context, w *writer, workers int, progress func(done, total int)) ([]line, error) {
 	report := counter(len(p.Ops), progress)
 	var dirs, files, records []int
 	for i, op := range p.Ops {
@@ -92,34 +101,45 @@ func (p *Plan) execute(ctx context.Context, w *writer, workers int, progress fun
 	if err := w.sealDirs(dirs); err != nil {
 		return nil, err
 	}
-	return p.result(w), nil
+	return p.lines(w), nil
 }
 
-// result adds up what was made.
-func (p *Plan) result(w *writer) *Result {
-	r := &Result{}
+// lines describes what was made.
+func (p *Plan) lines(w *writer) []line {
 	lines := make([]line, 0, len(p.Ops))
 	for i, op := range p.Ops {
 		switch op.Kind {
 		case KindDir:
-			r.Dirs++
 			lines = append(lines, line{path: op.Path, kind: 'd'})
 		case KindSymlink:
-			r.Links++
 			lines = append(lines, line{path: op.Path, kind: 'l', value: op.Target})
 		default:
 			m := w.made[i]
-			r.Files++
-			r.Bytes += m.Size
-			if m.linked {
-				r.Linked++
-			} else {
-				r.BytesNew += m.Size
-			}
-			lines = append(lines, line{path: op.Path, kind: 'f', exec: op.Exec, value: m.SHA256})
+			lines = append(lines, line{path: op.Path, kind: 'f', exec: op.Exec, value: m.SHA256, size: m.Size, own: !m.linked})
 		}
 	}
-	r.TreeDigest = digestLines(lines)
+	return lines
+}
+
+// addUp counts a tree.
+func addUp(lines []line) *Result {
+	r := &Result{TreeDigest: digestLines(lines)}
+	for _, l := range lines {
+		switch l.kind {
+		case 'd':
+			r.Dirs++
+		case 'l':
+			r.Links++
+		default:
+			r.Files++
+			r.Bytes += l.size
+			if l.own {
+				r.BytesNew += l.size
+			} else {
+				r.Linked++
+			}
+		}
+	}
 	return r
 }
 
