@@ -14,6 +14,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/inventory"
 	"github.com/hpcenv/hpcenv/envs/bytecode"
+	"github.com/hpcenv/hpcenv/envs/linkscript"
 	"github.com/hpcenv/hpcenv/envs/prepare"
 	"github.com/hpcenv/hpcenv/internal/version"
 )
@@ -38,6 +39,9 @@ type Options struct {
 	Parallel int
 	// NoByteCode: environments are made without compiled Python files.
 	NoByteCode bool
+	// Scripts says which link scripts are run. Its Runner is the Service's own
+	// sandbox unless it is set.
+	Scripts prepare.Scripts
 }
 
 // Service implements api.Service on a store.
@@ -56,17 +60,21 @@ func New(opts Options) *Service {
 		opts.Runs = 4
 	}
 	s := &Service{opts: opts, slots: make(chan struct{}, opts.Runs)}
+	box := bytecode.NewSandbox()
+	if opts.Scripts.Runner == nil {
+		opts.Scripts.Runner = linkscript.NewLocal(box.Box)
+	}
 	s.deps = prepare.Deps{
 		Store: opts.Store, Fetcher: opts.Fetcher, ClusterPlatforms: s.clusterPlatforms,
 		OpenLocal: opts.Embedded, Parallel: opts.Parallel, Program: "hpcenv " + Version(), Slot: s.slot,
-		NoByteCode: opts.NoByteCode, Sandbox: bytecode.NewSandbox(),
+		NoByteCode: opts.NoByteCode, Sandbox: box, Scripts: opts.Scripts,
 	}
 	return s
 }
 
 // OpenOwn returns the Service of a user's own store at root, which is made if
-// it is not there.
-func OpenOwn(root string) (*Service, error) {
+// it is not there. scripts are the packages whose link scripts the user wants run.
+func OpenOwn(root string, scripts ...prepare.ScriptRule) (*Service, error) {
 	store, err := cache.Open(root)
 	if errors.Is(err, os.ErrNotExist) {
 		format := cache.Format{
@@ -92,6 +100,7 @@ func OpenOwn(root string) (*Service, error) {
 		Fetcher:   cache.NewFetcher(cache.FetchOptions{AllowHost: cache.AllowAny, AllowFile: true, UserAgent: "hpcenv/" + Version()}),
 		Inventory: &inventory.Keeper{Store: store, HostOnly: true},
 		Embedded:  true,
+		Scripts:   prepare.Scripts{Allow: scripts},
 	}), nil
 }
 
