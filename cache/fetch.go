@@ -85,12 +85,11 @@ func (d *download) run(ctx context.Context) (err error) {
 	case "file":
 		get = d.copyFile
 	case "http", "https":
-		select {
-		case d.f.slots <- struct{}{}:
-			defer func() { <-d.f.slots }()
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		release, err := d.f.slots.Acquire(ctx, nil)
+		if err != nil {
+			return err
 		}
+		defer release()
 	default:
 		return fmt.Errorf("%w: %s: scheme %q is not supported, only http, https and file are", ErrFetch, RedactURL(d.src.URL), u.Scheme)
 	}

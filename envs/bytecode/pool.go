@@ -2,6 +2,7 @@ package bytecode
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -70,6 +71,12 @@ func (f *farm) work(ctx context.Context) error {
 		again = append([]int{first}, again...)
 		f.started.Add(1)
 		p, err := f.c.start(ctx, f.box, f.dir)
+		if ctx.Err() != nil {
+			if err == nil {
+				err = p.fail(context.Cause(ctx))
+			}
+			return errors.Join(context.Cause(ctx), err)
+		}
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrInterpreter, err)
 		}

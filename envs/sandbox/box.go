@@ -9,7 +9,10 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // ErrNoSandbox: this host has no sandbox, and package code never runs outside of
@@ -154,6 +157,16 @@ func (b *Box) command(ctx context.Context, s Spec) (cmd *exec.Cmd, done func(), 
 	cmd.Env = []string{"PATH=/usr/bin:/bin"}
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{filter}
+	// bwrap's child dies with bwrap only from a certain point of its start on;
+	// until then it is in bwrap's process group, which is ended as a whole.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error {
+		err := unix.Kill(-cmd.Process.Pid, unix.SIGKILL)
+		if errors.Is(err, unix.ESRCH) {
+			return os.ErrProcessDone
+		}
+		return err
+	}
 	cmd.WaitDelay = 5 * time.Second
 	return cmd, func() { filter.Close() }, nil // only read
 }

@@ -43,6 +43,7 @@ enum option_id { OPT_LOCK, OPT_NAME, OPT_WAIT, OPT_CHECK, OPT_COUNT };
 
 int options_register(spank_t sp);
 const char *options_value(enum option_id id); /* NULL = not given */
+bool options_from_variable(enum option_id id);
 void options_from_environment(bool srun);
 void options_clear_carriers(spank_t sp);
 
@@ -162,5 +163,6 @@ void refuse(const struct node *n, int code, const char *message) __attribute__((
 int verdict_signal(int code);
 int verdict_code(int status);
 void verdict_watch(void);
+void verdict_launched(spank_t sp, const struct config *c);
 
 #endif

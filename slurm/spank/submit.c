@@ -148,6 +148,9 @@ int submit(spank_t sp, const struct config *c, bool srun)
 	char reason[256];
 	int rc = 0;
 
+	/* a preference in the user's profile must not break jobs without hpcenv */
+	if (!options_value(OPT_LOCK) && !inherited && options_from_variable(OPT_NAME))
+		asked = false;
 	options_clear_carriers(sp);
 	if (asked) {
 		if (c->bad[0]) {

@@ -70,6 +70,8 @@ static void job_file(void)
 	spank_unsetenv(NULL, ATTACH_VARIABLE);
 	begin("1:own:{}"); /* the job's own file stands above an inherited pin */
 	CHECK(helper_calls("attach") == 2);
+	CHECK_HAS(helper_log(), "--job=42 --pinned=0 environment");
+	CHECK(!strstr(helper_log(), "--pinned=1"));
 }
 
 static void mount_job(void)
