@@ -29,7 +29,10 @@ func notItsOwn(p string) bool {
 // Changes, Messages and Ignored. No process is left that could change the copy. What
 // may not be taken in is an errFailed.
 func collect(ctx context.Context, t *Task, prefix string, out *Outcome) error {
-	now, err := scan(ctx, prefix, t.Limits)
+	now, err := scan(ctx, prefix)
+	if errors.Is(err, unix.ENAMETOOLONG) {
+		return fmt.Errorf("%w: it hid files, by too long a path: %.200q", errFailed, err.Error())
+	}
 	if err != nil {
 		return err
 	}
@@ -155,8 +158,8 @@ func stays(p, target, prefix string) bool {
 	return true
 }
 
-// scan reads the copy. Its directories are opened for their owner first.
-func scan(ctx context.Context, root string, l Limits) (map[string]Change, error) {
+// scan reads the copy.
+func scan(ctx context.Context, root string) (map[string]Change, error) {
 	out := make(map[string]Change)
 	var walk func(dir, rel string) error
 	walk = func(dir, rel string) error {
@@ -164,11 +167,6 @@ func scan(ctx context.Context, root string, l Limits) (map[string]Change, error)
 			return context.Cause(ctx)
 		}
 		entries, err := os.ReadDir(dir)
-		if errors.Is(err, fs.ErrPermission) {
-			if err = os.Chmod(dir, 0o700); err == nil {
-				entries, err = os.ReadDir(dir)
-			}
-		}
 		if err != nil {
 			return err
 		}
@@ -187,10 +185,6 @@ func scan(ctx context.Context, root string, l Limits) (map[string]Change, error)
 		}
 		return nil
 	}
-	// A directory whose entries may be listed but not reached (0600) fails in look.
-	if err := openDirs(root); err != nil {
-		return nil, err
-	}
 	return out, walk(root, "")
 }
 
@@ -205,6 +199,9 @@ func look(p, rel string) (Change, error) {
 		return c, fmt.Errorf("%w: it left %q with set-user-id or set-group-id", errFailed, rel)
 	}
 	switch {
+	case st.IsDir() && st.Mode().Perm()&0o700 != 0o700:
+		// For root nothing is hidden; the answer is the same.
+		err = fmt.Errorf("%w: it hid files, by a directory's mode: %.200q", errFailed, rel)
 	case st.IsDir():
 		c.Kind = Dir
 	case st.Mode()&fs.ModeSymlink != 0:

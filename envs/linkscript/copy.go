@@ -114,19 +114,28 @@ func RemoveAll(root string) error {
 	return err
 }
 
-// openDirs gives their owner access to all directories below root.
+// openDirs gives their owner access to all directories below root, however deep
+// they lie.
 func openDirs(root string) error {
-	return filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
+	return openDirsAt(unix.AT_FDCWD, root)
+}
+
+func openDirsAt(dirfd int, name string) error {
+	// name was seen to be a directory, and nothing else runs in this tree any more.
+	if err := unix.Fchmodat(dirfd, name, 0o700, 0); err != nil {
+		return err
+	}
+	fd, err := unix.Openat(dirfd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	dir := os.NewFile(uintptr(fd), name)
+	defer dir.Close() // only read
+	entries, err := dir.ReadDir(-1)
+	for _, e := range entries {
+		if e.IsDir() {
+			err = errors.Join(err, openDirsAt(fd, e.Name()))
 		}
-		if errors.Is(err, fs.ErrPermission) && d != nil && d.IsDir() {
-			return nil // it was opened, but its entries were asked for before: seen below
-		}
-		if err != nil || !d.IsDir() {
-			return err
-		}
-		// A directory that is no link: nothing else runs in this tree any more.
-		return os.Chmod(p, 0o700)
-	})
+	}
+	return err
 }

@@ -27,7 +27,7 @@ rm "$PREFIX/share/gone"
 mkdir -p "$PREFIX/new/deep"; echo '#!/bin/sh' > "$PREFIX/new/run"; chmod 700 "$PREFIX/new/run"
 ln -s ../share/linked "$PREFIX/new/rel"; ln -s "$PREFIX/lib" "$PREFIX/new/abs"
 ln "$PREFIX/share/linked" "$PREFIX/new/hard"
-chmod 000 "$PREFIX/new/deep"
+chmod 700 "$PREFIX/new/deep"; chmod 000 "$PREFIX/share/linked"
 echo '{"evil": 1}' > "$PREFIX/conda-meta/x-1-0.json"
 rm -rf "$PREFIX/lib/a"; echo file > "$PREFIX/lib/a"
 echo "read the manual" >> "$PREFIX/.messages.txt"
@@ -160,7 +160,10 @@ func TestBounds(t *testing.T) {
 		"many files":       {"i=0; while :; do : > $PREFIX/f$i; i=$((i+1)); done", "at most 500 are allowed", nil},
 		"many directories": {"while :; do mkdir d; cd d || exit 0; done", "at most 500 are allowed", nil},
 		"files at the end": {"for i in {1..600}; do : > f$i; done", "at most 500 are allowed", nil},
-		"hidden files":     {"mkdir h; cd h; for i in {1..600}; do : > f$i; done; chmod 000 .; sleep 1", "at most 500 are allowed", nil},
+		"hidden files":     {"mkdir h; cd h; for i in {1..600}; do : > f$i; done; chmod 000 .; sleep 1", "", nil},
+		"hidden directory": {"mkdir h; chmod 000 h", "it hid files", nil},
+		"beyond any path":  {"n=$(printf 'd%.0s' {1..250}); for i in {1..20}; do mkdir $n; cd $n; done; for i in {1..600}; do : > f$i; done; chmod 000 .; sleep 1", "it hid files", nil},
+		"too long a path":  {"n=$(printf 'd%.0s' {1..250}); for i in {1..20}; do mkdir $n; cd $n; done", "it hid files", nil},
 		"fails":            {"echo why >&2; echo x > $PREFIX/new; exit 7", "exit status 7", nil},
 		"kills itself":     {"kill -9 $$", "137", nil},
 		"device":           {"mkfifo $PREFIX/fifo; [ -p $PREFIX/fifo ] || exit 9", "", nil},

@@ -79,9 +79,9 @@ func TestUnitLeavesRoomForTheSandbox(t *testing.T) {
 	if !slices.Contains(strings.Fields(u["RestrictAddressFamilies"]), "AF_NETLINK") {
 		t.Error("without AF_NETLINK bubblewrap cannot set up a name space of the network")
 	}
-	for k, v := range map[string]string{"NoNewPrivileges": "yes", "ProtectSystem": "full", "ProtectHome": "yes", "PrivateTmp": "yes", "PrivateDevices": "yes", "CapabilityBoundingSet": ""} {
+	for k, v := range map[string]string{"NoNewPrivileges": "yes", "ProtectSystem": "full", "ProtectHome": "yes", "PrivateTmp": "yes", "PrivateDevices": "yes", "CapabilityBoundingSet": "", "RestrictSUIDSGID": "yes"} {
 		if got, ok := u[k]; !ok || got != v {
-			t.Errorf("%s=%q, want %q", k, got, v)
+			t.Errorf("%s=%q (there: %v), want %q", k, got, ok, v)
 		}
 	}
 }
@@ -102,8 +102,11 @@ mkdir /run/hpcenv-dev.$$; mount -t tmpfs -o mode=755 none /run/hpcenv-dev.$$
 for d in null zero full random urandom tty; do touch /run/hpcenv-dev.$$/$d; mount --bind /dev/$d /run/hpcenv-dev.$$/$d; done
 ln -s /proc/self/fd /run/hpcenv-dev.$$/fd; mkdir /run/hpcenv-dev.$$/shm /run/hpcenv-dev.$$/pts
 mount --rbind /run/hpcenv-dev.$$ /dev
-for d in /proc/sys /proc/acpi /proc/bus /proc/fs /proc/irq /sys; do [ ! -d $d ] || { mount --rbind $d $d && mount -o remount,bind,ro $d; }; done
-for d in /proc/kallsyms /proc/kcore; do [ ! -e $d ] || mount --bind /dev/null $d; done
+mount --rbind /sys /sys; mount -o remount,bind,ro /sys
+if [ "$TUNABLES" = yes ]; then
+	for d in /proc/sys /proc/acpi /proc/bus /proc/fs /proc/irq; do [ ! -d $d ] || { mount --rbind $d $d && mount -o remount,bind,ro $d; }; done
+	for d in /proc/kallsyms /proc/kcore; do [ ! -e $d ] || mount --bind /dev/null $d; done
+fi
 exec "$@"
 `
 
@@ -151,12 +154,21 @@ func TestUnderTheUnit(t *testing.T) {
 		}
 		allowed = append(allowed, families[f])
 	}
+	all := "TestWhatAScriptChanges|TestSandboxHolds|TestPoolIsSafe|TestBounds|TestOutputIsTamed|TestNothingStaysAlive"
+	underUnit(t, bin, allowed, unit(t)["ProtectKernelTunables"], all)
+	// Where an administrator hides parts of /proc, the sandbox goes without one.
+	underUnit(t, bin, allowed, "yes", "TestWhatAScriptChanges|TestPoolIsSafe|TestNothingStaysAlive")
+}
+
+// underUnit runs tests of this package under the unit's restrictions.
+func underUnit(t *testing.T, bin string, allowed []string, tunables, tests string) {
+	t.Helper()
 	const account = "64998"
 	cmd := exec.Command("unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", setUp, "sh",
 		"setpriv", "--reuid", account, "--regid", account, "--clear-groups", "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all", "--",
-		bin, "-test.v", "-test.parallel=4", "-test.run", "^(TestWhatAScriptChanges|TestSandboxHolds|TestPoolIsSafe|TestBounds|TestNothingStaysAlive|TestOutputIsTamed)$")
+		bin, "-test.v", "-test.parallel=4", "-test.run", "^("+tests+")$")
 	cmd.Dir = "/"
-	cmd.Env = []string{"PATH=/usr/bin:/bin:/usr/sbin:/sbin", "TMPDIR=/tmp", inUnit + "=1", inFilter + "=" + strings.Join(allowed, " ")}
+	cmd.Env = []string{"PATH=/usr/bin:/bin:/usr/sbin:/sbin", "TMPDIR=/tmp", "TUNABLES=" + tunables, inUnit + "=1", inFilter + "=" + strings.Join(allowed, " ")}
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: TestNothingStaysAlive") || strings.Contains(string(out), "--- SKIP") {
 		t.Fatalf("under the unit's restrictions: %v\n%s", err, out)

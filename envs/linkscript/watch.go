@@ -99,25 +99,23 @@ func (w *watcher) checkProcesses() error {
 // that neither sparse files nor many small ones get around it.
 func (w *watcher) checkDisk(ctx context.Context) error {
 	var now usage
+	hidden := ""
 	for _, dir := range w.dirs {
-		// What cannot be read now (removed meanwhile, closed by the script) is
-		// counted at the next look, at the latest when it is taken in.
+		// The function itself never returns an error that ends the walk.
 		_ = filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 			if ctx.Err() != nil {
 				return fs.SkipAll
 			}
-			if d == nil {
-				return nil
+			var info fs.FileInfo
+			if err == nil {
+				now.inodes++
+				info, err = d.Info()
+			}
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil // removed meanwhile
 			}
 			if err != nil {
-				if d.IsDir() && errors.Is(err, fs.ErrPermission) {
-					now.inodes += w.limits.Inodes // what is hidden counts as too much
-				}
-				return nil
-			}
-			now.inodes++
-			info, err := d.Info()
-			if err != nil {
+				hidden = p
 				return nil
 			}
 			if !info.Mode().IsRegular() {
@@ -130,6 +128,9 @@ func (w *watcher) checkDisk(ctx context.Context) error {
 			now.bytes += size
 			return nil
 		})
+	}
+	if hidden != "" {
+		return fmt.Errorf("%w: it hid files, by a directory's mode or too long a path: %.200q", errFailed, hidden)
 	}
 	const root = 1 // /tmp itself
 	if n := now.inodes - w.before.inodes - root; n > w.limits.Inodes {
