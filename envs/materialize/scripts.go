@@ -23,11 +23,16 @@ type plannedScript struct {
 // are not. A pre-unlink script has nothing to do: a prefix is never changed.
 func (p *Plan) planScripts(i int, allowed bool) {
 	m, pkg := p.metas[i], p.Packages[i]
+	// Locks leave out what they can derive; the package itself knows.
+	number := pkg.Lock.BuildNumber
+	if number == 0 {
+		number = m.BuildNumber
+	}
 	for _, kind := range []string{linkscript.PreLink, linkscript.PostLink} {
 		for _, s := range m.Scripts {
 			if allowed && strings.HasSuffix(s, "-"+kind+".sh") {
 				p.scripts = append(p.scripts, plannedScript{owner: i, Script: linkscript.Script{
-					Package: pkg.Lock.Name, Version: pkg.Lock.Version, BuildNumber: pkg.Lock.BuildNumber, Kind: kind, Path: s,
+					Package: pkg.Lock.Name, Version: pkg.Lock.Version, BuildNumber: number, Kind: kind, Path: s,
 				}})
 			}
 		}
