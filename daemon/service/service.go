@@ -66,6 +66,9 @@ func New(opts Options) *Service {
 	if opts.Scripts.Runner == nil {
 		opts.Scripts.Runner = linkscript.NewLocal(box.Box)
 	}
+	if opts.Scripts.Jobs != nil {
+		opts.Scripts.Runner = linkscript.ByPlatform{Here: opts.Scripts.Runner, Jobs: opts.Scripts.Jobs}
+	}
 	s.deps = prepare.Deps{
 		Store: opts.Store, Fetcher: opts.Fetcher, ClusterPlatforms: s.clusterPlatforms,
 		OpenLocal: opts.Embedded, Parallel: opts.Parallel, Program: "hpcenv " + Version(), Slot: s.slots.Acquire,

@@ -115,6 +115,9 @@ func Verify(changes []Change, prefix string, l Limits) error {
 		}
 		switch c.Kind {
 		case File:
+			if c.Size < 0 || l.Bytes > 0 && c.Size > l.Bytes {
+				return fmt.Errorf("%w: %q has a size of %d bytes, at most %d are allowed", errFailed, c.Path, c.Size, l.Bytes)
+			}
 			bytes += c.Size
 		case Link:
 			if !stays(c.Path, c.Target, prefix) {

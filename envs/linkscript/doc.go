@@ -9,7 +9,8 @@
 //	local.go    one script, in the sandbox of this host
 //	watch.go    bounds that the kernel does not keep: bytes, inodes, memory, processes
 //	collect.go  what changed, found by content
-//	pack.go     a result as files, for a script that ran on another host
+//	spool.go    a script that another account runs on another host
+//	pack.go     its task and its answer as files, and what is believed of them
 //
 // A script is foreign code of which nothing is believed. It sees a copy of the
 // prefix at the prefix's own path, /usr and the libraries, read-only, and an empty

@@ -27,6 +27,8 @@ type Scripts struct {
 	// Runner runs them; nil = an environment with an allowed package that has a
 	// script cannot be made.
 	Runner linkscript.Runner
+	// Jobs, if set, has precedence for its platforms.
+	Jobs   *linkscript.Spool
 	Limits linkscript.Limits
 	// RefuseFailed: an environment of which a script fails is not made. Otherwise
 	// it is, and is marked degraded.

@@ -104,6 +104,7 @@ names, fitting that node.
 	})
 	root.AddCommand(a.prepareCmd(), a.listCmd(), a.inspectCmd(), a.versionCmd())
 	root.AddCommand(a.wrapperCmds()...)
+	root.AddCommand(a.buildCmds()...)
 	return root
 }
 

@@ -72,6 +72,9 @@ func scripts(c config.Scripts) prepare.Scripts {
 	s := prepare.Scripts{RefuseFailed: c.OnFailure == "refuse", Limits: linkscript.Limits{
 		Time: c.Time, Memory: c.MemoryMB << 20, Processes: c.Processes, Bytes: c.DiskMB << 20, Inodes: c.Files,
 	}}
+	if len(c.JobPlatforms) > 0 {
+		s.Jobs = &linkscript.Spool{Dir: c.Spool, Platforms: c.JobPlatforms, Wait: c.Wait}
+	}
 	for _, r := range c.Allow {
 		s.Allow = append(s.Allow, prepare.ScriptRule(r))
 	}
