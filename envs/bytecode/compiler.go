@@ -100,8 +100,9 @@ func tryOut(ctx context.Context, store *cache.Store, box *Sandbox, in *Interpret
 		p, err := c.start(ctx, box, dir)
 		if err == nil {
 			hello := p.hello
-			err = p.close()
-			if err == nil {
+			if err = p.close(); err != nil {
+				err = fmt.Errorf("%w: %w", ErrInterpreter, err)
+			} else {
 				a := about{Tag: hello.tag, Magic: hello.magic, Driver: DriverVersion}
 				for _, m := range packages {
 					a.Packages = append(a.Packages, m.SHA256)
@@ -115,9 +116,12 @@ func tryOut(ctx context.Context, store *cache.Store, box *Sandbox, in *Interpret
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
+		if !errors.Is(err, ErrInterpreter) {
+			return nil, err
+		}
 		errs = append(errs, err)
 	}
-	return nil, fmt.Errorf("%w: python %s: %w", ErrInterpreter, in.Version, errors.Join(errs...))
+	return nil, fmt.Errorf("python %s: %w", in.Version, errors.Join(errs...))
 }
 
 // aboutFile is the description to publish with the first table.

@@ -40,12 +40,29 @@ def header(source):
     return MAGIC_NUMBER + UNCHECKED_HASH + _imp.source_hash(key, source)
 
 
+def has_set(code):
+    for const in code.co_consts:
+        if isinstance(const, frozenset) or hasattr(const, "co_consts") and has_set(const):
+            return True
+    return False
+
+
+def compiled(source):
+    code = compile(source, NAME, "exec", dont_inherit=True, optimize=0)
+    if MARSHAL > 2 and has_set(code):
+        # A set of names is shared among functions only if its names were known
+        # before. While the first code lives, they are.
+        again = compile(source, NAME, "exec", dont_inherit=True, optimize=0)
+        del code
+        return again
+    return code
+
+
 def serve(kind, source):
     if kind == b"h":
         return b"k", header(source)
     try:
-        code = compile(source, NAME, "exec", dont_inherit=True, optimize=0)
-        return b"k", header(source) + marshal.dumps(code, MARSHAL)
+        return b"k", header(source) + marshal.dumps(compiled(source), MARSHAL)
     except MemoryError:
         return b"m", b""
     except SyntaxError as e:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,6 +17,18 @@ import (
 	"github.com/hpcenv/hpcenv/internal/condatest"
 )
 
+// greeting is how a driver begins; then it waits for a request.
+const greeting = "#!/usr/bin/bash\nprintf 'v\\x1c\\x00\\x00\\x00cpython\\ncpython-311\\na70d0d0a'\nread -r -n 1 x || exit 0\n"
+
+func ingest(t *testing.T, store *cache.Store, archive, sum string) *cache.Manifest {
+	t.Helper()
+	m, err := store.Ingest(context.Background(), archive, cache.Source{Name: filepath.Base(archive), URL: "file://" + archive, SHA256: sum, Format: cache.FormatConda}, conda.Interpret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
 // strange takes a package into a store whose python is a shell script; it greets
 // as a driver does and then does what script says.
 func strange(t *testing.T, script string, sources int) (*cache.Store, *Request) {
@@ -24,16 +37,12 @@ func strange(t *testing.T, script string, sources int) (*cache.Store, *Request) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	const hello = "#!/usr/bin/bash\nprintf 'v\\x1c\\x00\\x00\\x00cpython\\ncpython-311\\na70d0d0a'\nread -r -n 1 x || exit 0\n"
-	files := []condatest.File{{Path: "bin/python3.11", Content: hello + script, Exec: true}}
+	files := []condatest.File{{Path: "bin/python3.11", Content: greeting + script, Exec: true}}
 	for i := range sources {
 		files = append(files, condatest.File{Path: fmt.Sprintf("lib/python3.11/m%d.py", i), Content: fmt.Sprintf("x = %d\n", i)})
 	}
 	archive, sum := condatest.Package{Name: "python", Version: "3.11.2", Build: "0", Files: files}.Write(t, t.TempDir(), false)
-	m, err := store.Ingest(context.Background(), archive, cache.Source{Name: "python", URL: "file://" + archive, SHA256: sum, Format: cache.FormatConda}, conda.Interpret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := ingest(t, store, archive, sum)
 	pkg := Package{SHA256: m.SHA256, Label: "python-3.11.2-0"}
 	for _, e := range m.Entries {
 		if strings.HasSuffix(e.Path, ".py") {
@@ -75,6 +84,34 @@ func TestResultsBelongToTheirPython(t *testing.T) {
 	}
 	if a := identity(append(req.Interpreter.Packages[:1:1], other.Interpreter.Packages...)); a == identity(req.Interpreter.Packages) {
 		t.Error("what python is run with is not in the identity")
+	}
+}
+
+// A python that cannot run alone runs with what it needs, and that is part of
+// its identity.
+func TestPythonThatNeedsOthers(t *testing.T) {
+	const script = "[ -e /python/lib/libneeded.so.1 ] || exit 7\nwhile :; do printf 'k\\x12\\x00\\x00\\x00\\xa7\\x0d\\x0d\\x0a456789abcdefgh'; read -r -d '' -n 12 x || exit 0; done\n"
+	store, req := strange(t, "", 1)
+	archive, sum := condatest.Package{Name: "python", Version: "3.11.2", Build: "1", Files: []condatest.File{
+		{Path: "bin/python3.11", Exec: true, Content: "#!/usr/bin/bash\n[ -e /python/lib/libneeded.so.1 ] || { echo needs more >&2; exit 7; }\n" + strings.TrimPrefix(greeting, "#!/usr/bin/bash\n") + script},
+	}}.Write(t, t.TempDir(), false)
+	python := ingest(t, store, archive, sum)
+	archive, sum = condatest.Package{Name: "needed", Version: "1", Build: "0", Files: []condatest.File{{Path: "lib/libneeded.so.1", Content: "x"}}}.Write(t, t.TempDir(), false)
+	needs := ingest(t, store, archive, sum)
+	req.Interpreter.Packages = []*cache.Manifest{python}
+	if _, err := Build(context.Background(), store, req); !errors.Is(err, ErrInterpreter) || !strings.Contains(err.Error(), "needs more") {
+		t.Errorf("alone: %v", err)
+	}
+	req.Interpreter.Packages = []*cache.Manifest{python, needs}
+	res, err := Build(context.Background(), store, req)
+	if err != nil || res.Compiled != 1 {
+		t.Fatalf("together: %+v, %v", res, err)
+	}
+	if _, err := os.Stat(store.PycPath(identity([]*cache.Manifest{python, needs}), aboutName)); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(store.PycPath(identity([]*cache.Manifest{python}), aboutName)); err == nil {
+		t.Error("what was made with another package counts as python's own")
 	}
 }
 

@@ -78,7 +78,7 @@ func (f *farm) work(ctx context.Context) error {
 			return errors.Join(context.Cause(ctx), err)
 		}
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrInterpreter, err)
+			return err
 		}
 		left, err := f.feed(ctx, p, &again)
 		switch {

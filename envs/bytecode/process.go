@@ -36,7 +36,9 @@ type process struct {
 	hello struct{ name, tag, magic string }
 }
 
-// start starts the driver under the private copy of python at dir.
+// start starts the driver under the private copy of python at dir. What runs but
+// does not greet is an ErrInterpreter error; a host that cannot start anything
+// now is not.
 func (c *compiler) start(ctx context.Context, box *Sandbox, dir string) (_ *process, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	binds := [][2]string{{filepath.Join(dir, "python"), "/python"}, {filepath.Join(dir, "driver"), "/driver"}}
@@ -64,7 +66,7 @@ func (c *compiler) start(ctx context.Context, box *Sandbox, dir string) (_ *proc
 	p.in, p.out = bufio.NewWriterSize(p.pipe, 64<<10), bufio.NewReaderSize(out, 64<<10)
 	p.watch = time.AfterFunc(helloTime, cancel)
 	if err := p.greet(); err != nil {
-		return nil, p.fail(err)
+		return nil, fmt.Errorf("%w: %w", ErrInterpreter, p.fail(err))
 	}
 	return p, nil
 }

@@ -92,7 +92,7 @@ func (b *Box) try(s Spec) error {
 func baseArgs() []string {
 	args := []string{
 		"--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL",
-		"--die-with-parent", "--new-session", "--as-pid-1", "--hostname", "sandbox", "--clearenv", "--ro-bind", "/usr", "/usr",
+		"--die-with-parent", "--new-session", "--as-pid-1", "--hostname", "sandbox", "--ro-bind", "/usr", "/usr",
 	}
 	return append(args, same("/lib", "/lib64", "/lib32")...)
 }

@@ -129,7 +129,7 @@ void submit_started(const struct config *c, bool srun);
 
 /* node.c: one slurmstepd and its tasks. */
 struct node {
-	enum { NODE_IDLE, NODE_OFF, NODE_ACTIVE } state;
+	enum { NODE_IDLE, NODE_ACTIVE } state;
 	const struct config *config;
 	char *pin;         /* NULL: the job's file tells */
 	bool entered; /* by a srun from outside the job */
@@ -141,7 +141,8 @@ struct node {
 	uid_t uid;
 	gid_t gid;
 	char name[256];    /* this node's */
-	char reason[256];  /* NODE_OFF: the first line of the off file */
+	bool off;          /* the off file is there: nothing is run, tasks are refused */
+	char reason[256];  /* its first line */
 	struct region *region;
 };
 

@@ -154,11 +154,11 @@ int submit(spank_t sp, const struct config *c, bool srun)
 	options_clear_carriers(sp);
 	if (asked) {
 		if (c->bad[0]) {
-			slurm_error("hpcenv: --env-lock cannot be used on this host: %s. The administrator must correct plugstack.conf.", c->bad);
+			slurm_error("hpcenv: --env-lock cannot be used on this host: %s; next: the administrator corrects plugstack.conf", c->bad);
 			return -1;
 		}
 		if (config_switched_off(c, reason, sizeof(reason))) {
-			slurm_error("hpcenv: switched off on this host by %s%s%s. Submit without --env-lock, or ask the administrator.",
+			slurm_error("hpcenv: switched off on this host by %s%s%s; next: submit without --env-lock, or ask the administrator",
 				    c->off, reason[0] ? ": " : "", reason);
 			return -1;
 		}

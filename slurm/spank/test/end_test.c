@@ -66,6 +66,29 @@ static void one_of_many(void)
 	}
 }
 
+/* A node that starts its tasks later than the first signal comes. */
+static void a_late_node(void)
+{
+	if (getuid() != 0) {
+		fprintf(stderr, "SKIPPED: not root, scancel cannot be run as the job's user\n");
+		return;
+	}
+	fake.nnodes = 2;
+	scancel(SCRIPT "[ $(wc -l < $(dirname $0)/cancelled) -lt 3 ] || { echo 'error: no such step' >&2; exit 1; }\n");
+	control_file("activate.exit", "3");
+	begin("1:own:{}");
+	CHECK(run_tasks(1, "") == 128 + 53);
+	CHECK(!slurm_spank_exit(NULL, 0, NULL));
+	const char *p = cancelled();
+	int lines = 0;
+	while ((p = strchr(p, '\n'))) {
+		lines++;
+		p++;
+	}
+	CHECK(lines == 3); /* repeated until the step is not there any more */
+	CHECK_STR(fake.errors, "");
+}
+
 /* A step over two components: both are ended, though this one has one node. */
 static void components(void)
 {
@@ -181,6 +204,7 @@ static void verdicts(void)
 
 const struct test tests_end[] = {
 	{ "end: one node of many refuses", one_of_many },
+	{ "end: a node starts its tasks late", a_late_node },
 	{ "end: a step over components", components },
 	{ "end: scancel fails", cancel_fails },
 	{ "end: nothing is cancelled otherwise", not_refused },

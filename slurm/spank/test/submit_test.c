@@ -203,7 +203,7 @@ static void helper_missing(void)
 
 static void switched_off(void)
 {
-	fails("off", "repair until noon\nsecond line", "off: repair until noon. Submit without");
+	fails("off", "repair until noon\nsecond line", "off: repair until noon; next: submit without");
 	CHECK_STR(helper_log(), "");
 }
 
