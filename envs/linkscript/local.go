@@ -1,9 +1,11 @@
 package linkscript
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path"
@@ -116,9 +118,10 @@ func (l *Local) execute(ctx context.Context, t *Task, prefix, tmp string, before
 	spec := sandbox.Spec{
 		// The shell is the first process: when it ends, the kernel ends all others
 		// before the sandbox counts as ended.
-		Argv: []string{"/bin/bash", "-c", `"$@"; exit $?`, "bash", "/bin/bash", path.Join(t.Prefix, t.Script.Path)},
+		Argv: []string{"/bin/bash", "-c", `echo ` + started + `; "$@"; exit $?`, "bash", "/bin/bash", path.Join(t.Prefix, t.Script.Path)},
 		Dir:  t.Prefix, Env: t.environ(), Fork: true, System: true,
-		Binds: []sandbox.Bind{{From: prefix, At: t.Prefix, Write: true}, {From: tmp, At: "/tmp", Write: true}},
+		// A prefix may lie below /tmp.
+		Binds: []sandbox.Bind{{From: tmp, At: "/tmp", Write: true}, {From: prefix, At: t.Prefix, Write: true}},
 		Limits: sandbox.Limits{
 			Processes: t.Limits.Processes, Memory: t.Limits.Memory, FileBytes: before.bytes + t.Limits.Bytes, OpenFiles: 1024, CPU: t.Limits.Time,
 		},
@@ -149,9 +152,14 @@ func (l *Local) execute(ctx context.Context, t *Task, prefix, tmp string, before
 	cause := context.Cause(ctx)
 	stop(nil)
 	<-watching
-	out.Output = printed.String()
+	text, ran := printed.result()
+	out.Output = text
 	if cause != nil {
 		return cause
+	}
+	if !ran {
+		// That is no fault of the script.
+		return fmt.Errorf("the sandbox did not start it: %w: %s", errors.Join(err, io.ErrUnexpectedEOF), text)
 	}
 	var exit *exec.ExitError
 	switch {
@@ -164,26 +172,42 @@ func (l *Local) execute(ctx context.Context, t *Task, prefix, tmp string, before
 	return w.checkDisk(context.Background())
 }
 
-// tail keeps the end of what is written.
+// started is printed in the sandbox right before the script starts: without it,
+// what was printed is bubblewrap's own.
+const started = "hpcenv-script-starts"
+
+// tail keeps the end of what is written after started.
 type tail struct {
 	mu  sync.Mutex
 	buf []byte
+	ran bool
 }
 
 func (t *tail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	n := len(b)
+	if !t.ran {
+		t.buf = append(t.buf, b...)
+		if i := bytes.Index(t.buf, []byte(started+"\n")); i >= 0 {
+			t.ran = true
+			b, t.buf = bytes.Clone(t.buf[i+len(started)+1:]), nil
+		} else {
+			b = nil
+		}
+	}
 	t.buf = append(t.buf, b[max(0, len(b)-maxText):]...)
 	if over := len(t.buf) - maxText; over > 0 {
 		t.buf = append(t.buf[:0], t.buf[over:]...)
 	}
-	return len(b), nil
+	return n, nil
 }
 
-func (t *tail) String() string {
+// result is what was kept, made safe, and whether the script was started.
+func (t *tail) result() (text string, ran bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return printable(string(t.buf))
+	return printable(string(t.buf)), t.ran
 }
 
 // printable makes foreign text safe for a terminal: no control characters but line

@@ -260,3 +260,21 @@ func TestOtherArchitectureCannotRun(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A prefix may lie below /tmp, as in a store of one's own.
+func TestPrefixBelowTmp(t *testing.T) {
+	p := newPlace(t, "echo x > $PREFIX/new; echo y > /tmp/y; ls -A /tmp")
+	p.task.Prefix = "/tmp/a/b/c"
+	if o := p.run(); o.Failed != "" || lines(o) != "file new \"x\\n\"\n" || o.Output != "a\ny" {
+		t.Errorf("%+v", o)
+	}
+}
+
+// That the sandbox cannot be set up is not the script's failure.
+func TestSandboxThatDoesNotStart(t *testing.T) {
+	p := newPlace(t, "echo "+strings.Repeat("x", 100))
+	p.task.Prefix = "/usr/no/such/place"
+	if o, err := local(t).Run(context.Background(), p.task); !errors.Is(err, linkscript.ErrCannotRun) || !strings.Contains(err.Error(), "bwrap: ") {
+		t.Errorf("%+v %v", o, err)
+	}
+}
