@@ -98,10 +98,10 @@ for d in /usr /etc; do mount --rbind $d $d; mount -o remount,bind,ro $d; done
 [ -d /boot ] && mount --bind /boot /boot && mount -o remount,bind,ro /boot
 for d in /home /root /run/user; do [ ! -d $d ] || mount -t tmpfs -o mode=000,ro none $d; done
 mount -t tmpfs -o mode=1777 none /tmp; mount -t tmpfs -o mode=1777 none /var/tmp
-mkdir /run/hpcenv-dev.$$; mount -t tmpfs -o mode=755 none /run/hpcenv-dev.$$
-for d in null zero full random urandom tty; do touch /run/hpcenv-dev.$$/$d; mount --bind /dev/$d /run/hpcenv-dev.$$/$d; done
-ln -s /proc/self/fd /run/hpcenv-dev.$$/fd; mkdir /run/hpcenv-dev.$$/shm /run/hpcenv-dev.$$/pts
-mount --rbind /run/hpcenv-dev.$$ /dev
+mkdir -p $DEV; mount -t tmpfs -o mode=755 none $DEV
+for d in null zero full random urandom tty; do touch $DEV/$d; mount --bind /dev/$d $DEV/$d; done
+ln -s /proc/self/fd $DEV/fd; mkdir $DEV/shm $DEV/pts
+mount --rbind $DEV /dev
 mount --rbind /sys /sys; mount -o remount,bind,ro /sys
 if [ "$TUNABLES" = yes ]; then
 	for d in /proc/sys /proc/acpi /proc/bus /proc/fs /proc/irq; do [ ! -d $d ] || { mount --rbind $d $d && mount -o remount,bind,ro $d; }; done
@@ -168,7 +168,7 @@ func underUnit(t *testing.T, bin string, allowed []string, tunables, tests strin
 		"setpriv", "--reuid", account, "--regid", account, "--clear-groups", "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all", "--",
 		bin, "-test.v", "-test.parallel=4", "-test.run", "^("+tests+")$")
 	cmd.Dir = "/"
-	cmd.Env = []string{"PATH=/usr/bin:/bin:/usr/sbin:/sbin", "TMPDIR=/tmp", "TUNABLES=" + tunables, inUnit + "=1", inFilter + "=" + strings.Join(allowed, " ")}
+	cmd.Env = []string{"PATH=/usr/bin:/bin:/usr/sbin:/sbin", "TMPDIR=/tmp", "TUNABLES=" + tunables, "DEV=" + filepath.Join(filepath.Dir(bin), "dev"), inUnit + "=1", inFilter + "=" + strings.Join(allowed, " ")}
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: TestNothingStaysAlive") || strings.Contains(string(out), "--- SKIP") {
 		t.Fatalf("under the unit's restrictions: %v\n%s", err, out)
