@@ -13,7 +13,7 @@ import (
 
 // manifestVersion is the version of the manifest format that is written.
 //
-// Version 1 had no times. Its manifests count as absent, so that their packages
+// Version 1 had no times, and offsets of placeholders in single bytes only. Its manifests count as absent, so that their packages
 // are taken in again.
 const manifestVersion = 2
 

@@ -9,10 +9,14 @@ import (
 )
 
 // Manifest returns the manifest of the package with this sha256; ErrNotFound if
-// the package is not in the store.
+// the package is not in the store, or was taken in by a program that found less
+// in it, so that it has to be taken in again.
 func (s *Store) Manifest(sha256 string) (*Manifest, error) {
 	if !isDigest(sha256) {
 		return nil, fmt.Errorf("package %q: %w: its sha256 is not 64 hex digits", sha256, ErrNotFound)
+	}
+	if s.absent {
+		return nil, fmt.Errorf("package %s: %w", sha256, ErrNotFound)
 	}
 	path := s.ManifestPath(sha256)
 	data, err := readPublished(path)

@@ -13,7 +13,7 @@ import (
 
 func sampleManifest() *Manifest {
 	d := digestOf([]byte("x"))
-	return &Manifest{Version: 2, SHA256: d, MD5: strings.Repeat("a", 32), Size: 10, Format: FormatConda,
+	return &Manifest{Version: manifestVersion, SHA256: d, MD5: strings.Repeat("a", 32), Size: 10, Format: FormatConda,
 		Meta: json.RawMessage(`{"a":"<b>&"}`), Notes: []string{"one\ntwo"},
 		Entries: []Entry{
 			{Path: "a\tb\nc", Type: EntryFile, SHA256: d, Size: 900, Exec: true, NoLink: true, Binary: true, Placeholder: "/tab\there\\", Offsets: []int64{0, 20, 800}},
@@ -66,7 +66,7 @@ func TestBadEntriesAreNotEncoded(t *testing.T) {
 		"no link text":  {{Path: "a", Type: EntryLink}},
 		"unknown type":  {{Path: "a", Type: "socket"}},
 	} {
-		m := &Manifest{Version: 2, SHA256: d, Entries: entries}
+		m := &Manifest{Version: manifestVersion, SHA256: d, Entries: entries}
 		if _, err := m.Encode(); !errors.Is(err, ErrIntegrity) {
 			t.Errorf("%s: got %v", name, err)
 		}

@@ -36,6 +36,8 @@ type Store struct {
 	siblings sync.Map
 	// sibling serializes the making of siblings.
 	sibling sync.Mutex
+	// absent: nothing was made at root.
+	absent bool
 }
 
 // layout lists a store's directories below its root, parents first.
@@ -156,6 +158,19 @@ func Open(root string) (*Store, error) {
 		return nil, err
 	}
 	return &Store{root: abs, format: f}, nil
+}
+
+// Absent is the store that Create would make at root, before it does: it holds
+// nothing and takes nothing. It serves to tell what would be done there.
+func Absent(root string, format Format) (*Store, error) {
+	f, err := format.normal()
+	if err != nil {
+		return nil, err
+	}
+	if root, err = filepath.Abs(root); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrStore, root, err)
+	}
+	return &Store{root: root, format: f, absent: true}, nil
 }
 
 func (f Format) text() string {

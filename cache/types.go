@@ -103,8 +103,8 @@ type Entry struct {
 	NoLink bool
 	// Placeholder is the build-time prefix to replace; empty = none. Binary
 	// tells the two ways of replacing apart. Offsets holds the byte offset of
-	// every occurrence of Placeholder, ascending, found once when the package
-	// was taken in.
+	// every occurrence of Placeholder that is to be replaced, in whichever of its
+	// Codings, ascending, found once when the package was taken in.
 	Placeholder string
 	Binary      bool
 	Offsets     []int64

@@ -28,9 +28,9 @@ type applier struct {
 	touched map[string]bool
 }
 
-func newApplier(store *cache.Store, staging string, tree []line) (*applier, error) {
-	a := &applier{store: store, owner: -1, paths: make(map[string]line, len(tree)), touched: map[string]bool{}}
-	for _, l := range tree {
+func newApplier(store *cache.Store, staging string, tree *written) (*applier, error) {
+	a := &applier{store: store, owner: -1, paths: make(map[string]line, len(tree.lines)), touched: map[string]bool{}}
+	for _, l := range tree.lines {
 		a.paths[l.path] = l
 	}
 	if uid := store.Format().OwnerUID; os.Geteuid() == 0 && uid != 0 {
@@ -144,7 +144,7 @@ func (a *applier) add(c linkscript.Change) error {
 		if err != nil {
 			return err
 		}
-		l.kind, l.value, l.size, l.own = 'f', e.SHA256, e.Size, method != cache.Hardlink
+		l.kind, l.value, l.size, l.pooled, l.method = 'f', e.SHA256, e.Size, true, method
 	}
 	a.paths[c.Path] = l
 	if a.owner >= 0 && l.kind != 'f' {
@@ -173,11 +173,15 @@ func (a *applier) file(c linkscript.Change) (e cache.Entry, m cache.Method, err 
 }
 
 // finish sets the times of directories and tells what the tree is now.
-func (a *applier) finish() ([]line, error) {
+func (a *applier) finish(tree *written) (*written, error) {
 	for dir := range a.touched {
 		if err := unix.UtimesNanoAt(a.fd(), dir, fixedTimes, 0); err != nil {
 			return nil, failed("set time of", dir, err)
 		}
 	}
-	return slices.Collect(maps.Values(a.paths)), nil
+	siblings, bytes := a.pool.Siblings()
+	return &written{
+		lines: slices.Collect(maps.Values(a.paths)), method: tree.method,
+		siblings: tree.siblings + siblings, siblingBytes: tree.siblingBytes + bytes,
+	}, nil
 }

@@ -17,8 +17,10 @@ type Result struct {
 	TreeDigest string
 	// Files, Dirs and Links made; Linked files share the pool's inode.
 	Files, Dirs, Links, Linked int
-	// Bytes of all files; BytesNew of those that do not share the pool's inode.
+	// Bytes of all files; BytesNew of those that share neither the pool's inode
+	// nor its blocks.
 	Bytes, BytesNew int64
+	Cost            Cost
 }
 
 // batchSize is how many operations a worker takes at once; neighbours share
@@ -33,30 +35,39 @@ const batchSize = 64
 // progress (may be nil) is called with the number of operations done and their
 // total, by one goroutine at a time.
 func (p *Plan) Execute(ctx context.Context, store *cache.Store, staging string, workers int, progress func(done, total int)) (*Result, error) {
-	lines, err := p.write(ctx, store, staging, workers, progress)
+	tree, err := p.write(ctx, store, staging, workers, progress)
 	if err != nil {
 		return nil, err
 	}
-	return addUp(lines), nil
+	return tree.result(), nil
+}
+
+// written is a tree that was made, path by path.
+type written struct {
+	lines []line
+	// method, siblings and siblingBytes: see Cost.
+	method       cache.Method
+	siblings     int
+	siblingBytes int64
 }
 
 // write is Execute, with all that was written as its answer.
-func (p *Plan) write(ctx context.Context, store *cache.Store, staging string, workers int, progress func(done, total int)) ([]line, error) {
+func (p *Plan) write(ctx context.Context, store *cache.Store, staging string, workers int, progress func(done, total int)) (*written, error) {
 	w, err := newWriter(p, store, staging)
 	if err != nil {
 		return nil, err
 	}
-	lines, err := p.execute(ctx, w, max(workers, 1), progress)
+	tree, err := p.execute(ctx, w, max(workers, 1), progress)
 	if cerr := w.close(); err == nil && cerr != nil {
 		err = cerr
 	}
 	if err != nil {
 		return nil, fmt.Errorf("making %s: %w", p.Prefix, err)
 	}
-	return lines, nil
+	return tree, nil
 }
 
-func (p *Plan) execute(ctx context.Context, w *writer, workers int, progress func(done, total int)) ([]line, error) {
+func (p *Plan) execute(ctx context.Context, w *writer, workers int, progress func(done, total int)) (*written, error) {
 	report := counter(len(p.Ops), progress)
 	var dirs, files, records []int
 	for i, op := range p.Ops {
@@ -101,11 +112,11 @@ func (p *Plan) execute(ctx context.Context, w *writer, workers int, progress fun
 	if err := w.sealDirs(dirs); err != nil {
 		return nil, err
 	}
-	return p.lines(w), nil
+	return p.tree(w), nil
 }
 
-// lines describes what was made.
-func (p *Plan) lines(w *writer) []line {
+// tree describes what was made.
+func (p *Plan) tree(w *writer) *written {
 	lines := make([]line, 0, len(p.Ops))
 	for i, op := range p.Ops {
 		switch op.Kind {
@@ -115,16 +126,17 @@ func (p *Plan) lines(w *writer) []line {
 			lines = append(lines, line{path: op.Path, kind: 'l', value: op.Target})
 		default:
 			m := w.made[i]
-			lines = append(lines, line{path: op.Path, kind: 'f', exec: op.Exec, value: m.SHA256, size: m.Size, own: !m.linked})
+			lines = append(lines, line{path: op.Path, kind: 'f', exec: op.Exec, value: m.SHA256, size: m.Size, pooled: m.pooled, method: m.method})
 		}
 	}
-	return lines
+	siblings, bytes := w.pool.Siblings()
+	return &written{lines: lines, method: w.pool.Method(), siblings: siblings, siblingBytes: bytes}
 }
 
-// addUp counts a tree.
-func addUp(lines []line) *Result {
-	r := &Result{TreeDigest: digestLines(lines)}
-	for _, l := range lines {
+// result adds up a tree.
+func (t *written) result() *Result {
+	r := &Result{TreeDigest: digestLines(t.lines)}
+	for _, l := range t.lines {
 		switch l.kind {
 		case 'd':
 			r.Dirs++
@@ -133,13 +145,10 @@ func addUp(lines []line) *Result {
 		default:
 			r.Files++
 			r.Bytes += l.size
-			if l.own {
-				r.BytesNew += l.size
-			} else {
-				r.Linked++
-			}
+			r.add(made{content: content{Size: l.size}, pooled: l.pooled, method: l.method})
 		}
 	}
+	r.total(t.method, t.siblings, t.siblingBytes)
 	return r
 }
 

@@ -160,8 +160,8 @@ func materializeLocked(ctx context.Context, store *cache.Store, req Request) (me
 	if err != nil {
 		return nil, false, err
 	}
-	meta = newMeta(req, plan, addUp(tree))
-	meta.ByteCode, meta.Scripts = code, scripts
+	meta = newMeta(req, plan, tree.result())
+	meta.ByteCode, meta.Scripts, meta.AllowedScripts = code, scripts, req.Options.Scripts
 	meta.Degraded = slices.ContainsFunc(scripts, func(s ScriptResult) bool { return s.Failed != "" })
 	if req.Static != nil {
 		if meta.Activation, err = req.Static(staging, prefix); err != nil {
@@ -182,7 +182,7 @@ func newMeta(req Request, plan *Plan, res *Result) *Meta {
 	m := &Meta{
 		Version: MetaVersion, ID: req.ID, Platform: req.Platform, Environment: req.Environment, LockDigest: req.LockDigest,
 		Prefix: plan.Prefix, TreeDigest: res.TreeDigest, Files: res.Files, Dirs: res.Dirs, Links: res.Links,
-		Bytes: res.Bytes, BytesNew: res.BytesNew, Conflicts: plan.Conflicts, SkippedScripts: plan.SkippedScripts,
+		Bytes: res.Bytes, BytesNew: res.BytesNew, Cost: &res.Cost, Conflicts: plan.Conflicts, SkippedScripts: plan.SkippedScripts,
 		Notes: plan.Notes, Provenance: req.Provenance, Packages: make([]MetaPackage, 0, len(plan.Packages)),
 	}
 	for _, p := range plan.Packages {

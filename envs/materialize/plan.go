@@ -81,6 +81,9 @@ type Plan struct {
 	changed map[string]content
 	scripts []plannedScript
 	pyc     [][]string
+	// unknown are compiled files whose content only the compiler could tell (see
+	// KnownByteCode).
+	unknown map[string]bool
 }
 
 // label is what messages call a package.

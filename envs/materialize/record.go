@@ -88,6 +88,9 @@ func (p *Plan) recordJSON(i int, inPrefix map[string]content) ([]byte, error) {
 	if u, ok := locationURL(pkg.Lock.Location); ok {
 		record["url"] = u
 	}
+	if len(pkg.Lock.Constrains) == 0 {
+		delete(record, "constrains") // as rattler has it; depends is always there
+	}
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
@@ -104,16 +107,35 @@ const typePyc = "pyc_file"
 
 // locationURL writes a path of the lock as a file URL, since readers of records
 // insist on a URL; a relative one stays relative (file:dir/x), so that it does
-// not depend on where the lock lies. ok is false for what is a URL already.
+// not depend on where the lock lies. A file URL is written in the same form,
+// whatever the lock escapes in it. ok is false for any other URL, which stays as
+// it is.
 func locationURL(location string) (string, bool) {
+	if rest, ok := strings.CutPrefix(location, "file:///"); ok {
+		p, err := url.PathUnescape(rest)
+		return "file:///" + escapePath(p), err == nil
+	}
 	if i := strings.IndexByte(location, ':'); i > 1 && !strings.ContainsAny(location[:i], "/.") {
 		return "", false
 	}
-	escaped := (&url.URL{Path: location}).EscapedPath()
 	if strings.HasPrefix(location, "/") {
-		return "file://" + escaped, true
+		return "file://" + escapePath(location), true
 	}
-	return "file:" + escaped, true
+	return "file:" + escapePath(location), true
+}
+
+// escapePath escapes what the URL standard asks for in a path, and the percent
+// sign; no more, as rattler does it.
+func escapePath(p string) string {
+	var b strings.Builder
+	for i := range len(p) {
+		if c := p[i]; c <= ' ' || c >= 0x7f || strings.IndexByte("\"<>`#?{}%", c) >= 0 {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }
 
 // recordPath describes one path that package i has in the prefix.

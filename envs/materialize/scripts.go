@@ -62,7 +62,7 @@ func (req *Request) canRunScripts(p *Plan) error {
 
 // runScripts runs the plan's scripts in the order of their packages, each on its own
 // copy of staging, and puts into staging what those changed that did not fail.
-func runScripts(ctx context.Context, store *cache.Store, p *Plan, req *Request, staging string, tree []line) (_ []line, out []ScriptResult, err error) {
+func runScripts(ctx context.Context, store *cache.Store, p *Plan, req *Request, staging string, tree *written) (_ *written, out []ScriptResult, err error) {
 	if len(p.scripts) == 0 {
 		return tree, nil, nil
 	}
@@ -85,7 +85,7 @@ func runScripts(ctx context.Context, store *cache.Store, p *Plan, req *Request, 
 		}
 		out = append(out, *r)
 	}
-	tree, err = a.finish()
+	tree, err = a.finish(tree)
 	return tree, out, err
 }
 

@@ -46,6 +46,8 @@ type Meta struct {
 	// Bytes of all files; BytesNew of those not shared with the pool.
 	Bytes    int64 `json:"bytes"`
 	BytesNew int64 `json:"bytes_new"`
+	// Cost is what making it took of the store's file system; nil = not noted.
+	Cost *Cost `json:"cost,omitempty"`
 	// Packages of the environment.
 	Packages []MetaPackage `json:"packages"`
 	// Conflicts: paths that more than one package has, and who won.
@@ -54,8 +56,10 @@ type Meta struct {
 	SkippedScripts []string `json:"skipped_scripts,omitempty"`
 	// Scripts are the link scripts that were run; Degraded: one of them failed, so
 	// the environment lacks what it would have made.
-	Scripts  []ScriptResult `json:"scripts,omitempty"`
-	Degraded bool           `json:"degraded,omitempty"`
+	// AllowedScripts is Options.Scripts.
+	Scripts        []ScriptResult `json:"scripts,omitempty"`
+	AllowedScripts []string       `json:"allowed_scripts,omitempty"`
+	Degraded       bool           `json:"degraded,omitempty"`
 	// Notes of the packages (see cache.Manifest.Notes), by package.
 	Notes []string `json:"notes,omitempty"`
 	// ByteCode says how the environment got its compiled files; nil = none were

@@ -48,7 +48,7 @@ func (r *run) build(ctx context.Context, targets []target, res *Result) error {
 	res.BytesFetched = bytes
 	r.progress.start(res.PackagesKept, len(all), bytes)
 	if r.req.DryRun {
-		return nil
+		return r.dryRun(targets, need, missing, res)
 	}
 	if err := r.needLocal(missing); err != nil {
 		return err

@@ -66,8 +66,7 @@ func newWorld(t *testing.T) *world {
 
 // add puts a package into the channel and returns its entry for a lock.
 func (w *world) add(name, subdir string) string {
-	p := condatest.Package{Name: name, Version: "1", Build: "0", Subdir: subdir, Files: []condatest.File{{Path: "share/" + name, Content: name + subdir}}}
-	return w.addPackage(p)
+	return w.addPackage(condatest.Package{Name: name, Version: "1", Build: "0", Subdir: subdir, Files: []condatest.File{{Path: "share/" + name, Content: name + subdir}}})
 }
 
 func (w *world) addPackage(p condatest.Package) string {

@@ -28,6 +28,9 @@ func Run(ctx context.Context, deps *Deps, req *Request, report func(Event)) (*Re
 	if err != nil {
 		return nil, err
 	}
+	if req.DryRun {
+		readyDry(res)
+	}
 	res.LockDigest = r.digest
 	res.Notes = append(r.notes, res.Notes...)
 	res.Seconds = time.Since(start).Seconds()
@@ -71,7 +74,7 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 	}
 	byteCode := r.wantByteCode(lock)
 	r.byteCode = byteCode == lockfile.ByteCodeYes
-	index := makeIndex(r.deps.Store, lock, byteCode, r.deps.Scripts.Allow)
+	index := makeIndex(r.deps.Store, lock, byteCode, rulesDigest(r.deps.Scripts.Allow), r.deps.Scripts.allowed)
 	for i := range targets {
 		e := index.Environments[targets[i].env]
 		if e.ID == "" {

@@ -78,6 +78,10 @@ func allowedScripts(rules []ScriptRule, platforms map[string]*lockfile.Platform)
 	return out
 }
 
+func (s Scripts) allowed(platforms map[string]*lockfile.Platform) []string {
+	return allowedScripts(s.Allow, platforms)
+}
+
 // environmentScripts is allowedScripts for an environment of the lock, over the
 // platforms that its id covers.
 func (r *run) environmentScripts(lock *lockfile.Lock, name string) []string {

@@ -31,7 +31,7 @@ func wantedPlatforms(ctx context.Context, deps *Deps, req *Request) (platforms, 
 	if len(req.Platforms) > 0 {
 		for _, p := range req.Platforms {
 			if !slices.Contains(made, p) {
-				return nil, nil, fmt.Errorf("%w: this store makes environments for %s, not for %s", ErrRequest, strings.Join(made, ", "), p)
+				return nil, nil, notMade(p, made)
 			}
 		}
 		return slices.Compact(slices.Sorted(slices.Values(req.Platforms))), nil, nil
@@ -91,7 +91,7 @@ func choose(lock *lockfile.Lock, names, platforms []string) (targets []target, s
 				err = p.Validate()
 			}
 			if err != nil {
-				faults = append(faults, fmt.Errorf("environment %s: %w", name, err))
+				faults = append(faults, fmt.Errorf("environment %q: %w", name, err))
 				continue
 			}
 			t := target{env: name, subdir: subdir, platform: p}
@@ -115,7 +115,7 @@ func choose(lock *lockfile.Lock, names, platforms []string) (targets []target, s
 }
 
 func skippedLine(env, subdir string) string {
-	return fmt.Sprintf("%s: the lock has no packages for %s; nodes of that platform cannot run it", env, subdir)
+	return fmt.Sprintf("environment %q: the lock has no packages for %s; nodes of that platform cannot run it", env, subdir)
 }
 
 // noPlatform is the error for a request of which nothing is in the lock.
@@ -126,7 +126,7 @@ func noPlatform(names, platforms []string, subdirs func(name string) []string) e
 		if in == "" {
 			in = "no Linux platform"
 		}
-		has = append(has, n+" has "+in)
+		has = append(has, fmt.Sprintf("%q has %s", n, in))
 	}
 	return fmt.Errorf("%w: wanted %s, but %s\nnext: add the platform to `platforms` in the project's manifest and run `pixi lock`",
 		ErrNoPlatform, strings.Join(platforms, ", "), strings.Join(has, "; "))

@@ -123,6 +123,8 @@ type Result struct {
 	BytesFetched              int64
 	Seconds                   float64
 	Notes                     []string
+	// DryRun of a request that asked for one, else nil.
+	DryRun *DryRun
 }
 
 // Source is how the cache knows a locked package.
