@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -37,6 +38,14 @@ func (a *Adder) Add(content []byte) (string, error) {
 		return digest, nil // empty content has no pool file
 	}
 	return digest, a.s.poolWrite(filepath.Join(a.dir, strconv.FormatInt(a.n.Add(1), 10)), content, digest, false)
+}
+
+// AddFile is Add for content of this size that is read, and that may be a program.
+func (a *Adder) AddFile(content io.Reader, size int64, exec bool) (string, error) {
+	if size == 0 {
+		return emptySHA256, nil
+	}
+	return a.s.poolStream(filepath.Join(a.dir, strconv.FormatInt(a.n.Add(1), 10)), content, size, exec)
 }
 
 // Close removes what Add left unfinished.

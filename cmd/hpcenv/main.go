@@ -11,6 +11,7 @@ import (
 	"github.com/hpcenv/hpcenv/cmd/hpcenv/cli"
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/service"
+	"github.com/hpcenv/hpcenv/envs/prepare"
 	"github.com/hpcenv/hpcenv/hooks/helper"
 	"github.com/hpcenv/hpcenv/hooks/wrapper"
 )
@@ -32,5 +33,9 @@ func main() {
 
 // local serves a submission on a user's own store, in this process.
 func local(_ context.Context, store string) (api.Service, error) {
-	return service.OpenOwn(store)
+	rules, err := prepare.ParseScriptRules(os.Getenv("HPCENV_RUN_SCRIPTS"))
+	if err != nil {
+		return nil, err
+	}
+	return service.OpenOwn(store, rules...)
 }

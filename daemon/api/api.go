@@ -128,7 +128,26 @@ type PlatformDetail struct {
 	PackageList    []Package `json:"package_list"`
 	Conflicts      []string  `json:"conflicts,omitempty"`
 	SkippedScripts []string  `json:"skipped_scripts,omitempty"`
-	Notes          []string  `json:"notes,omitempty"`
+	// Scripts that were run; Degraded: one of them failed.
+	Scripts  []Script `json:"scripts,omitempty"`
+	Degraded bool     `json:"degraded,omitempty"`
+	Notes    []string `json:"notes,omitempty"`
+}
+
+// Script is a link script that was run.
+type Script struct {
+	// Package as name-version-build; Script below the prefix.
+	Package string `json:"package"`
+	Script  string `json:"script"`
+	// Failed says why it failed ("" = it did not), Output the end of what it then
+	// had printed.
+	Failed string `json:"failed,omitempty"`
+	Output string `json:"output,omitempty"`
+	// Messages are what it tells the user.
+	Messages string `json:"messages,omitempty"`
+	// Changed counts paths that it changed; Ignored are those that it may not.
+	Changed int      `json:"changed"`
+	Ignored []string `json:"ignored,omitempty"`
 }
 
 // Package is a locked package.

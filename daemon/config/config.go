@@ -48,7 +48,33 @@ type Config struct {
 
 	Fetch     Fetch     `mapstructure:"fetch"`
 	Inventory Inventory `mapstructure:"inventory"`
+	Scripts   Scripts   `mapstructure:"scripts"`
 	Tmp       Tmp       `mapstructure:"tmp"`
+}
+
+// Scripts says which packages' link scripts are run, and how.
+type Scripts struct {
+	// Allow lists packages by the whole URL of their channel and their name.
+	Allow []ScriptRule `mapstructure:"allow"`
+	// Spool is where scripts for JobPlatforms are handed to the build account; Wait is
+	// how long its jobs may wait for a node.
+	Spool        string        `mapstructure:"spool"`
+	JobPlatforms []string      `mapstructure:"job_platforms"`
+	Wait         time.Duration `mapstructure:"wait"`
+	// OnFailure is "degrade" (the environment is made and marked) or "refuse".
+	OnFailure string `mapstructure:"on_failure"`
+	// Time, MemoryMB, Processes, DiskMB and Files bound one script.
+	Time      time.Duration `mapstructure:"time"`
+	MemoryMB  int64         `mapstructure:"memory_mb"`
+	Processes int           `mapstructure:"processes"`
+	DiskMB    int64         `mapstructure:"disk_mb"`
+	Files     int64         `mapstructure:"files"`
+}
+
+// ScriptRule is one line of Scripts.Allow.
+type ScriptRule struct {
+	Channel string `mapstructure:"channel"`
+	Package string `mapstructure:"package"`
 }
 
 // Fetch is how packages are downloaded.
@@ -76,19 +102,29 @@ type Tmp struct {
 
 // defaults also is the table of known keys.
 var defaults = map[string]any{
-	"store":              "",
-	"socket":             "/run/hpcenv/hpcenvd.sock",
-	"prefix_root":        "/opt/hpcenv/e",
-	"platforms":          []string{"linux-64", "linux-aarch64"},
-	"clusters":           []string{},
-	"allow_root":         false,
-	"byte_code":          true,
-	"log_level":          "info",
-	"fetch.allow":        []string{},
-	"fetch.parallel":     8,
-	"inventory.refresh":  5 * time.Minute,
-	"inventory.scontrol": "",
-	"tmp.keep":           48 * time.Hour,
+	"store":                 "",
+	"socket":                "/run/hpcenv/hpcenvd.sock",
+	"prefix_root":           "/opt/hpcenv/e",
+	"platforms":             []string{"linux-64", "linux-aarch64"},
+	"clusters":              []string{},
+	"allow_root":            false,
+	"byte_code":             true,
+	"log_level":             "info",
+	"fetch.allow":           []string{},
+	"fetch.parallel":        8,
+	"inventory.refresh":     5 * time.Minute,
+	"inventory.scontrol":    "",
+	"scripts.allow":         []ScriptRule{},
+	"scripts.spool":         "",
+	"scripts.job_platforms": []string{},
+	"scripts.wait":          time.Hour,
+	"scripts.on_failure":    "degrade",
+	"scripts.time":          10 * time.Minute,
+	"scripts.memory_mb":     4096,
+	"scripts.processes":     128,
+	"scripts.disk_mb":       4096,
+	"scripts.files":         200_000,
+	"tmp.keep":              48 * time.Hour,
 }
 
 // flagKeys are the flags that stand for keys.
@@ -179,6 +215,9 @@ func readEnviron(v *viper.Viper, environ []string) error {
 		if !ok {
 			return fmt.Errorf("%w: unknown variable %s; the nearest is %s", ErrConfig, name, nearest(name, byName))
 		}
+		if _, rules := defaults[key].([]ScriptRule); rules {
+			return fmt.Errorf("%w: %s: a list of rules is set in the file only", ErrConfig, name)
+		}
 		if _, list := defaults[key].([]string); list {
 			v.Set(key, strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' }))
 			continue
@@ -209,8 +248,19 @@ func (c *Config) check() error {
 		return bad("inventory.refresh", "%v is less than a second", c.Inventory.Refresh)
 	case c.Tmp.Keep < time.Hour:
 		return bad("tmp.keep", "%v is less than an hour; work that still runs would be removed", c.Tmp.Keep)
+	case len(c.Scripts.JobPlatforms) > 0 && !filepath.IsAbs(c.Scripts.Spool):
+		return bad("scripts.spool", "%q is not an absolute path; scripts.job_platforms needs one", c.Scripts.Spool)
+	case c.Scripts.OnFailure != "degrade" && c.Scripts.OnFailure != "refuse":
+		return bad("scripts.on_failure", "%q is not degrade or refuse", c.Scripts.OnFailure)
+	case c.Scripts.Time < time.Second || c.Scripts.MemoryMB < 64 || c.Scripts.Processes < 4 || c.Scripts.DiskMB < 1 || c.Scripts.Files < 1:
+		return bad("scripts", "time is at least 1s, memory_mb 64, processes 4, disk_mb and files 1")
 	case !slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel):
 		return bad("log_level", "%q is not debug, info, warn or error", c.LogLevel)
+	}
+	for i, r := range c.Scripts.Allow {
+		if !strings.Contains(r.Channel, "://") || r.Package == "" || strings.ContainsAny(r.Package, "*/ ") {
+			return bad(fmt.Sprintf("scripts.allow, entry %d", i+1), "needs a channel (its whole URL) and a package (its name), not %q and %q", r.Channel, r.Package)
+		}
 	}
 	return nil
 }

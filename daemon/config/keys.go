@@ -39,6 +39,12 @@ func walk(path, above string, n *yaml.Node) error {
 		}
 		seen[key] = k.Line
 		if _, known := defaults[key]; known {
+			if _, rules := defaults[key].([]ScriptRule); rules {
+				if err := checkRules(path, key, value); err != nil {
+					return err
+				}
+				continue
+			}
 			if _, list := defaults[key].([]string); !list && value.Kind != yaml.ScalarNode {
 				return fmt.Errorf("%w: %s:%d: %s must be one value", ErrConfig, path, value.Line, key)
 			}
@@ -49,6 +55,25 @@ func walk(path, above string, n *yaml.Node) error {
 		}
 		if err := walk(path, key+".", value); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// checkRules looks at the keys of a list of {channel:, package:}.
+func checkRules(path, key string, n *yaml.Node) error {
+	if n.Kind != yaml.SequenceNode {
+		return fmt.Errorf("%w: %s:%d: %s must be a list of {channel: URL, package: NAME}", ErrConfig, path, n.Line, key)
+	}
+	known := map[string]bool{"channel": true, "package": true}
+	for _, item := range n.Content {
+		if item.Kind != yaml.MappingNode {
+			return fmt.Errorf("%w: %s:%d: an entry of %s must be {channel: URL, package: NAME}", ErrConfig, path, item.Line, key)
+		}
+		for i := 0; i+1 < len(item.Content); i += 2 {
+			if k := item.Content[i]; !known[k.Value] {
+				return fmt.Errorf("%w: %s:%d: unknown key %s in %s; the nearest is %s", ErrConfig, path, k.Line, k.Value, key, nearest(k.Value, known))
+			}
 		}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/activation"
+	"github.com/hpcenv/hpcenv/envs/linkscript"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/materialize"
 	"github.com/hpcenv/hpcenv/envs/prepare"
@@ -71,6 +72,10 @@ func next(err error, code int) string {
 		return "take these entries out of the environment and run `pixi lock`, or name another environment with -e"
 	case errors.Is(err, lockfile.ErrLock):
 		return "`pixi lock` in the project writes the file anew"
+	case errors.Is(err, linkscript.ErrCannotRun):
+		return "install bubblewrap where the environment is made and allow user name spaces there, or take the package out of the scripts that are allowed"
+	case errors.Is(err, materialize.ErrScript):
+		return "take the package out of the scripts that are allowed, or let failed scripts degrade the environment (scripts.on_failure)"
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		return "free space, inodes or quota there, then the same command again: what was fetched is kept"
 	case errors.Is(err, cache.ErrFetch):

@@ -70,7 +70,10 @@ func (s *Service) one(ctx context.Context, id string) ([]*materialize.Meta, erro
 func (s *Service) detail(m *materialize.Meta) api.PlatformDetail {
 	d := api.PlatformDetail{
 		Environment: s.environment(m), PackageList: make([]api.Package, 0, len(m.Packages)),
-		SkippedScripts: m.SkippedScripts, Notes: m.Notes,
+		SkippedScripts: m.SkippedScripts, Degraded: m.Degraded, Notes: m.Notes,
+	}
+	for _, s := range m.Scripts {
+		d.Scripts = append(d.Scripts, api.Script(s))
 	}
 	for _, p := range m.Packages {
 		p.URL = lockfile.RedactURL(p.URL)

@@ -15,6 +15,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/inventory"
 	"github.com/hpcenv/hpcenv/envs/bytecode"
+	"github.com/hpcenv/hpcenv/envs/linkscript"
 	"github.com/hpcenv/hpcenv/envs/prepare"
 	"github.com/hpcenv/hpcenv/internal/version"
 )
@@ -40,6 +41,9 @@ type Options struct {
 	Parallel int
 	// NoByteCode: environments are made without compiled Python files.
 	NoByteCode bool
+	// Scripts says which link scripts are run. Its Runner is the Service's own
+	// sandbox unless it is set.
+	Scripts prepare.Scripts
 }
 
 // Service implements api.Service on a store.
@@ -58,23 +62,34 @@ func New(opts Options) *Service {
 		opts.Runs = 4
 	}
 	s := &Service{opts: opts, slots: fair.New(opts.Runs)}
+	box := bytecode.NewSandbox()
+	if opts.Scripts.Runner == nil {
+		opts.Scripts.Runner = linkscript.NewLocal(box.Box)
+	}
+	if opts.Scripts.Jobs != nil {
+		opts.Scripts.Runner = linkscript.ByPlatform{Here: opts.Scripts.Runner, Jobs: opts.Scripts.Jobs}
+	}
 	s.deps = prepare.Deps{
 		Store: opts.Store, Fetcher: opts.Fetcher, ClusterPlatforms: s.clusterPlatforms,
 		OpenLocal: opts.Embedded, Parallel: opts.Parallel, Program: "hpcenv " + Version(), Slot: s.slots.Acquire,
-		NoByteCode: opts.NoByteCode, Sandbox: bytecode.NewSandbox(),
+		NoByteCode: opts.NoByteCode, Sandbox: box, Scripts: opts.Scripts,
 	}
 	return s
 }
 
 // OpenOwn returns the Service of a user's own store at root, which is made if
-// it is not there.
-func OpenOwn(root string) (*Service, error) { return openOwn(root, cache.Create, false) }
+// it is not there. scripts are the packages whose link scripts the user wants run.
+func OpenOwn(root string, scripts ...prepare.ScriptRule) (*Service, error) {
+	return openOwn(root, cache.Create, false, scripts)
+}
 
 // OpenOwnDry is OpenOwn for dry runs: nothing is made or written, and a store
 // that is not there is taken for the empty one that OpenOwn would make.
-func OpenOwnDry(root string) (*Service, error) { return openOwn(root, cache.Absent, true) }
+func OpenOwnDry(root string, scripts ...prepare.ScriptRule) (*Service, error) {
+	return openOwn(root, cache.Absent, true, scripts)
+}
 
-func openOwn(root string, create func(string, cache.Format) (*cache.Store, error), dry bool) (*Service, error) {
+func openOwn(root string, create func(string, cache.Format) (*cache.Store, error), dry bool, scripts []prepare.ScriptRule) (*Service, error) {
 	store, err := cache.Open(root)
 	if errors.Is(err, os.ErrNotExist) {
 		format := cache.Format{
@@ -100,6 +115,7 @@ func openOwn(root string, create func(string, cache.Format) (*cache.Store, error
 		Fetcher:   cache.NewFetcher(cache.FetchOptions{AllowHost: cache.AllowAny, AllowFile: true, UserAgent: "hpcenv/" + Version()}),
 		Inventory: &inventory.Keeper{Store: store, HostOnly: true, ReadOnly: dry},
 		Embedded:  true,
+		Scripts:   prepare.Scripts{Allow: scripts},
 	}), nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/hpcenv/hpcenv/cache"
+	"github.com/hpcenv/hpcenv/envs/sandbox"
 )
 
 // DriverVersion is part of every compiler's identity. It is raised when the
@@ -14,7 +15,7 @@ const DriverVersion = 1
 var (
 	// ErrNoSandbox: this host has no sandbox, and package code never runs
 	// outside of one.
-	ErrNoSandbox = errors.New("no sandbox for compiling byte-code")
+	ErrNoSandbox = sandbox.ErrNoSandbox
 	// ErrInterpreter: the Python of these packages does not run here, or is none
 	// that makes hash-based byte-code.
 	ErrInterpreter = errors.New("python cannot compile byte-code")

@@ -14,6 +14,9 @@ type Index struct {
 	// ByteCode: the ids are those of environments with byte-code (ByteCodeYes) or
 	// without (ByteCodeNo); "" = there is no Python in the lock.
 	ByteCode string `json:"byte_code,omitempty"`
+	// Scripts is a digest of which packages' link scripts the ids include; "" = of
+	// none.
+	Scripts string `json:"scripts,omitempty"`
 	// Environments by name.
 	Environments map[string]IndexEnvironment `json:"environments"`
 }

@@ -48,9 +48,8 @@ func (r *Result) add(m made) {
 }
 
 // total adds up the cost, once all files are counted.
-func (r *Result) total(pool *cache.Linker) {
-	siblings, bytes := pool.Siblings()
-	r.Cost.Method, r.Cost.Siblings = pool.Method().String(), siblings
+func (r *Result) total(method cache.Method, siblings int, bytes int64) {
+	r.Cost.Method, r.Cost.Siblings = method.String(), siblings
 	r.Cost.Inodes = 1 + r.Dirs + r.Links + r.Files - r.Linked + siblings
 	r.Cost.Bytes = r.BytesNew + bytes
 }

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
+
+	"github.com/hpcenv/hpcenv/cache"
 )
 
 // line is one path of a tree as the tree digest sees it.
@@ -17,6 +19,10 @@ type line struct {
 	kind  byte // 'd', 'f' or 'l'
 	exec  bool
 	value string // sha256 of a file, text of a link, nothing for a directory
+	// size of a file and how it came; not in the digest.
+	size   int64
+	pooled bool
+	method cache.Method
 }
 
 // digestLines is the tree digest: sha256 over the lines sorted by path (bytes,

@@ -10,4 +10,7 @@ var (
 	// ErrPrefix: the prefix itself cannot be used (too long, not absolute, a
 	// character that breaks scripts, longer than a placeholder in a binary).
 	ErrPrefix = errors.New("prefix cannot be used")
+	// ErrScript: a link script failed, and environments of which one fails are not
+	// wanted here.
+	ErrScript = errors.New("link script failed")
 )

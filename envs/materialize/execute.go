@@ -35,21 +35,39 @@ const batchSize = 64
 // progress (may be nil) is called with the number of operations done and their
 // total, by one goroutine at a time.
 func (p *Plan) Execute(ctx context.Context, store *cache.Store, staging string, workers int, progress func(done, total int)) (*Result, error) {
+	tree, err := p.write(ctx, store, staging, workers, progress)
+	if err != nil {
+		return nil, err
+	}
+	return tree.result(), nil
+}
+
+// written is a tree that was made, path by path.
+type written struct {
+	lines []line
+	// method, siblings and siblingBytes: see Cost.
+	method       cache.Method
+	siblings     int
+	siblingBytes int64
+}
+
+// write is Execute, with all that was written as its answer.
+func (p *Plan) write(ctx context.Context, store *cache.Store, staging string, workers int, progress func(done, total int)) (*written, error) {
 	w, err := newWriter(p, store, staging)
 	if err != nil {
 		return nil, err
 	}
-	res, err := p.execute(ctx, w, max(workers, 1), progress)
+	tree, err := p.execute(ctx, w, max(workers, 1), progress)
 	if cerr := w.close(); err == nil && cerr != nil {
 		err = cerr
 	}
 	if err != nil {
 		return nil, fmt.Errorf("making %s: %w", p.Prefix, err)
 	}
-	return res, nil
+	return tree, nil
 }
 
-func (p *Plan) execute(ctx context.Context, w *writer, workers int, progress func(done, total int)) (*Result, error) {
+func (p *Plan) execute(ctx context.Context, w *writer, workers int, progress func(done, total int)) (*written, error) {
 	report := counter(len(p.Ops), progress)
 	var dirs, files, records []int
 	for i, op := range p.Ops {
@@ -94,31 +112,43 @@ func (p *Plan) execute(ctx context.Context, w *writer, workers int, progress fun
 	if err := w.sealDirs(dirs); err != nil {
 		return nil, err
 	}
-	return p.result(w), nil
+	return p.tree(w), nil
 }
 
-// result adds up what was made.
-func (p *Plan) result(w *writer) *Result {
-	r := &Result{}
+// tree describes what was made.
+func (p *Plan) tree(w *writer) *written {
 	lines := make([]line, 0, len(p.Ops))
 	for i, op := range p.Ops {
 		switch op.Kind {
 		case KindDir:
-			r.Dirs++
 			lines = append(lines, line{path: op.Path, kind: 'd'})
 		case KindSymlink:
-			r.Links++
 			lines = append(lines, line{path: op.Path, kind: 'l', value: op.Target})
 		default:
 			m := w.made[i]
-			r.Files++
-			r.Bytes += m.Size
-			r.add(m)
-			lines = append(lines, line{path: op.Path, kind: 'f', exec: op.Exec, value: m.SHA256})
+			lines = append(lines, line{path: op.Path, kind: 'f', exec: op.Exec, value: m.SHA256, size: m.Size, pooled: m.pooled, method: m.method})
 		}
 	}
-	r.TreeDigest = digestLines(lines)
-	r.total(w.pool)
+	siblings, bytes := w.pool.Siblings()
+	return &written{lines: lines, method: w.pool.Method(), siblings: siblings, siblingBytes: bytes}
+}
+
+// result adds up a tree.
+func (t *written) result() *Result {
+	r := &Result{TreeDigest: digestLines(t.lines)}
+	for _, l := range t.lines {
+		switch l.kind {
+		case 'd':
+			r.Dirs++
+		case 'l':
+			r.Links++
+		default:
+			r.Files++
+			r.Bytes += l.size
+			r.add(made{content: content{Size: l.size}, pooled: l.pooled, method: l.method})
+		}
+	}
+	r.total(t.method, t.siblings, t.siblingBytes)
 	return r
 }
 

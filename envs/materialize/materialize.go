@@ -16,6 +16,7 @@ import (
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/envs/activation"
 	"github.com/hpcenv/hpcenv/envs/bytecode"
+	"github.com/hpcenv/hpcenv/envs/linkscript"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 )
 
@@ -37,6 +38,11 @@ type Request struct {
 	Python   *bytecode.Interpreter
 	Sandbox  *bytecode.Sandbox
 	NoPython string
+	// Scripts runs the link scripts of the packages that Options.Scripts names; used
+	// for those only. RefuseFailed: an environment of which one fails is not made.
+	Scripts      linkscript.Runner
+	ScriptLimits linkscript.Limits
+	RefuseFailed bool
 	// Workers is how many goroutines write; 0 = one per CPU, at least 4, since
 	// shared storage answers slowly and in parallel.
 	Workers int
@@ -125,6 +131,9 @@ func materializeLocked(ctx context.Context, store *cache.Store, req Request) (me
 	if err != nil {
 		return nil, false, err
 	}
+	if err := req.canRunScripts(plan); err != nil {
+		return nil, false, err
+	}
 	staging, err := store.TempDir("env")
 	if err != nil {
 		return nil, false, err
@@ -143,12 +152,17 @@ func materializeLocked(ctx context.Context, store *cache.Store, req Request) (me
 	if err != nil {
 		return nil, false, err
 	}
-	res, err := plan.Execute(ctx, store, staging, workers, req.Progress)
+	tree, err := plan.write(ctx, store, staging, workers, req.Progress)
 	if err != nil {
 		return nil, false, err
 	}
-	meta = newMeta(req, plan, res)
-	meta.ByteCode = code
+	tree, scripts, err := runScripts(ctx, store, plan, &req, staging, tree)
+	if err != nil {
+		return nil, false, err
+	}
+	meta = newMeta(req, plan, tree.result())
+	meta.ByteCode, meta.Scripts, meta.AllowedScripts = code, scripts, req.Options.Scripts
+	meta.Degraded = slices.ContainsFunc(scripts, func(s ScriptResult) bool { return s.Failed != "" })
 	if req.Static != nil {
 		if meta.Activation, err = req.Static(staging, prefix); err != nil {
 			return nil, false, fmt.Errorf("activation: %w", err)

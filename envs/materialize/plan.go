@@ -3,6 +3,7 @@ package materialize
 import (
 	"fmt"
 	"path"
+	"slices"
 	"sort"
 	"strings"
 
@@ -78,6 +79,7 @@ type Plan struct {
 	// changed holds, by path, shipped compiled files that others replace; pyc the
 	// compiled files that package i did not have, for its record.
 	changed map[string]content
+	scripts []plannedScript
 	pyc     [][]string
 	// unknown are compiled files whose content only the compiler could tell (see
 	// KnownByteCode).
@@ -93,7 +95,7 @@ func label(p Package) string { return p.Lock.Name + "-" + p.Lock.Version + "-" +
 // concerned.
 func NewPlan(prefix string, platform string, pkgs []Package, opt Options) (*Plan, error) {
 	if !opt.NoScripts {
-		return nil, fmt.Errorf("running post-link scripts was asked for, which this program does not do: %w", ErrUnlinkable)
+		return nil, fmt.Errorf("running all link scripts was asked for; they are run for named packages only: %w", ErrUnlinkable)
 	}
 	if err := checkPrefix(prefix); err != nil {
 		return nil, err
@@ -115,9 +117,7 @@ func NewPlan(prefix string, platform string, pkgs []Package, opt Options) (*Plan
 		if p.placed[i], err = placePackage(prefix, pkg, p.metas[i], p.python); err != nil {
 			return nil, fmt.Errorf("package %s: %w", label(pkg), err)
 		}
-		for _, s := range p.metas[i].Scripts {
-			p.SkippedScripts = append(p.SkippedScripts, label(pkg)+": "+s)
-		}
+		p.planScripts(i, slices.Contains(opt.Scripts, platform+"/"+pkg.Lock.Name))
 		for _, n := range pkg.Manifest.Notes {
 			p.Notes = append(p.Notes, label(pkg)+": "+n)
 		}

@@ -14,8 +14,11 @@ const LinkerVersion = 2
 
 // Options of linking that change a prefix's bytes; part of the id.
 type Options struct {
-	// NoScripts is always true for now: post-link scripts are not run.
+	// NoScripts is always true: link scripts that Scripts does not name are not run.
 	NoScripts bool `json:"no_scripts"`
+	// Scripts names the packages whose link scripts are run, as "subdir/name",
+	// sorted.
+	Scripts []string `json:"scripts,omitempty"`
 	// ByteCode: Python sources get compiled files (see package bytecode).
 	ByteCode bool `json:"byte_code"`
 }
@@ -51,6 +54,12 @@ type Meta struct {
 	Conflicts []Conflict `json:"conflicts,omitempty"`
 	// SkippedScripts are link scripts that were not run.
 	SkippedScripts []string `json:"skipped_scripts,omitempty"`
+	// Scripts are the link scripts that were run; Degraded: one of them failed, so
+	// the environment lacks what it would have made.
+	// AllowedScripts is Options.Scripts.
+	Scripts        []ScriptResult `json:"scripts,omitempty"`
+	AllowedScripts []string       `json:"allowed_scripts,omitempty"`
+	Degraded       bool           `json:"degraded,omitempty"`
 	// Notes of the packages (see cache.Manifest.Notes), by package.
 	Notes []string `json:"notes,omitempty"`
 	// ByteCode says how the environment got its compiled files; nil = none were
@@ -78,6 +87,23 @@ type ByteCode struct {
 	Processes int `json:"processes"`
 	// Skipped says why there is no byte-code at all.
 	Skipped string `json:"skipped,omitempty"`
+}
+
+// ScriptResult is what became of a link script.
+type ScriptResult struct {
+	// Package as name-version-build; Script below the prefix.
+	Package string `json:"package"`
+	Script  string `json:"script"`
+	// Failed says why it failed ("" = it did not), Output the end of what it then
+	// had printed.
+	Failed string `json:"failed,omitempty"`
+	Output string `json:"output,omitempty"`
+	// Messages are what it tells the user.
+	Messages string `json:"messages,omitempty"`
+	// Changed counts paths that it added, changed or removed; Ignored are those
+	// that it may not change.
+	Changed int      `json:"changed"`
+	Ignored []string `json:"ignored,omitempty"`
 }
 
 // MetaPackage is one line of Meta.Packages.

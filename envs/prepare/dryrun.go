@@ -129,7 +129,7 @@ func (r *run) dryTarget(t target, need *shelf, method string) (*DryEnvironment, 
 		r.guessTree(t, packages, method, out)
 		return out, nil
 	}
-	plan, err := materialize.NewPlan(r.deps.Store.Prefix(t.subdir, t.id), t.subdir, packages, options(r.byteCode))
+	plan, err := materialize.NewPlan(r.deps.Store.Prefix(t.subdir, t.id), t.subdir, packages, options(r.byteCode, t.scripts))
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,9 @@ func (r *run) again(platforms []string) (*Result, error) {
 	if index == nil || err != nil {
 		return nil, err
 	}
+	if index.Scripts != rulesDigest(r.deps.Scripts.Allow) {
+		return nil, nil
+	}
 	switch index.ByteCode {
 	case lockfile.ByteCodeYes:
 		// What is published needs no sandbox: it is not looked for.
@@ -69,6 +72,7 @@ func (r *run) again(platforms []string) (*Result, error) {
 		for _, p := range e.Meta.Packages {
 			kept[p.SHA256] = true
 		}
+		res.Notes = append(res.Notes, scriptNotes(e.Name, e.Platform, e.Meta, false)...)
 		r.progress.send(Event{Type: EventPlan, Environment: e.Name, Platform: e.Platform})
 	}
 	res.PackagesKept = len(kept)

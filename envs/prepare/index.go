@@ -26,12 +26,13 @@ const (
 
 // makeIndex computes the ids of all environments of a lock. An environment has
 // an id as soon as it can be installed on one platform; what forbids the others
-// is noted by platform.
-func makeIndex(store *cache.Store, lock *lockfile.Lock, byteCode string) *lockfile.Index {
+// is noted by platform. rules is the digest of those by which scripts tells the packages
+// whose link scripts are run.
+func makeIndex(store *cache.Store, lock *lockfile.Lock, byteCode, rules string, scripts func(map[string]*lockfile.Platform) []string) *lockfile.Index {
 	format := store.Format()
 	root := store.PrefixRoot()
 	index := &lockfile.Index{
-		Version: indexVersion, Digest: lock.Digest, Linker: materialize.LinkerVersion, PrefixRoot: root, ByteCode: byteCode,
+		Version: indexVersion, Digest: lock.Digest, Linker: materialize.LinkerVersion, PrefixRoot: root, ByteCode: byteCode, Scripts: rules,
 		Environments: make(map[string]lockfile.IndexEnvironment, len(lock.Environments)),
 	}
 	for _, env := range lock.Environments {
@@ -60,7 +61,7 @@ func makeIndex(store *cache.Store, lock *lockfile.Lock, byteCode string) *lockfi
 		case len(entry.Problems) == len(covered):
 			entry.Error = firstProblem
 		default:
-			entry.ID = materialize.ID(format, root, covered, options(byteCode == lockfile.ByteCodeYes))
+			entry.ID = materialize.ID(format, root, covered, options(byteCode == lockfile.ByteCodeYes, scripts(covered)))
 		}
 		index.Environments[env.Name] = entry
 	}
@@ -68,8 +69,8 @@ func makeIndex(store *cache.Store, lock *lockfile.Lock, byteCode string) *lockfi
 }
 
 // options of linking.
-func options(byteCode bool) materialize.Options {
-	return materialize.Options{NoScripts: true, ByteCode: byteCode}
+func options(byteCode bool, scripts []string) materialize.Options {
+	return materialize.Options{NoScripts: true, ByteCode: byteCode, Scripts: scripts}
 }
 
 // saveLock keeps the lock's bytes, its index, and what its manifest says. The

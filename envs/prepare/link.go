@@ -98,8 +98,9 @@ func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Ma
 	r.progress.send(Event{Type: EventLink, Environment: t.env, Platform: t.subdir})
 	meta, made, err := materialize.Materialize(ctx, r.deps.Store, materialize.Request{
 		ID: t.id, Platform: t.subdir, Environment: t.env, LockDigest: r.digest,
-		Packages: packages, Options: options(r.byteCode), Static: activation.FromTree, Provenance: provenance,
+		Packages: packages, Options: options(r.byteCode, t.scripts), Static: activation.FromTree, Provenance: provenance,
 		Python: interpreter(t.compiler, manifests), NoPython: t.noCompiler, Sandbox: r.deps.Sandbox,
+		Scripts: r.deps.Scripts.Runner, ScriptLimits: r.deps.Scripts.Limits, RefuseFailed: r.deps.Scripts.RefuseFailed,
 		OnWait: func() {
 			r.progress.send(Event{Type: EventWait, Environment: t.env, Platform: t.subdir,
 				Text: fmt.Sprintf("%s for %s is being made by another request; waiting", t.env, t.subdir)})
@@ -109,6 +110,7 @@ func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Ma
 		return fmt.Errorf("environment %q for %s: %w", t.env, t.subdir, err)
 	}
 	out.Meta, out.New = meta, made
+	r.noteScripts(t, meta, made)
 	if c := meta.ByteCode; c != nil {
 		if c.Skipped != "" {
 			r.note(fmt.Sprintf("%s for %s has no byte-code: %s", t.env, t.subdir, c.Skipped))

@@ -74,13 +74,14 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 	}
 	byteCode := r.wantByteCode(lock)
 	r.byteCode = byteCode == lockfile.ByteCodeYes
-	index := makeIndex(r.deps.Store, lock, byteCode)
+	index := makeIndex(r.deps.Store, lock, byteCode, rulesDigest(r.deps.Scripts.Allow), r.deps.Scripts.allowed)
 	for i := range targets {
 		e := index.Environments[targets[i].env]
 		if e.ID == "" {
 			return nil, fmt.Errorf("%w: environment %s: %s", lockfile.ErrLock, targets[i].env, e.Error)
 		}
 		targets[i].id = e.ID
+		targets[i].scripts = r.environmentScripts(lock, targets[i].env)
 	}
 	if !r.req.DryRun {
 		if err := r.saveLock(index); err != nil {

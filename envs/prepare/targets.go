@@ -20,6 +20,8 @@ type target struct {
 	// nil = none, and noCompiler says why ("" = there is nothing to compile).
 	compiler   *lockfile.Platform
 	noCompiler string
+	// scripts are the packages whose link scripts are run (materialize.Options).
+	scripts []string
 }
 
 // wantedPlatforms returns the conda subdirs to prepare for, sorted: those

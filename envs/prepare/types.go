@@ -54,6 +54,8 @@ type Deps struct {
 	// where the compiler runs; nil = as NoByteCode.
 	NoByteCode bool
 	Sandbox    *bytecode.Sandbox
+	// Scripts says which link scripts are run, and how.
+	Scripts Scripts
 	// Program names this program in provenance.
 	Program string
 }

@@ -65,6 +65,9 @@ func Verify(ctx context.Context, store *cache.Store, meta *materialize.Meta) (*V
 
 // planAgain makes the plan of a published environment.
 func planAgain(store *cache.Store, meta *materialize.Meta) (*materialize.Plan, error) {
+	if len(meta.Scripts) > 0 {
+		return nil, fmt.Errorf("link scripts were run in it, and what they changed is in no plan: its digest alone says whether it is as it was made")
+	}
 	data, err := os.ReadFile(filepath.Join(store.LockDir(meta.LockDigest), lockName))
 	if err != nil {
 		return nil, fmt.Errorf("its lock is not kept: %w", err)
@@ -73,9 +76,10 @@ func planAgain(store *cache.Store, meta *materialize.Meta) (*materialize.Plan, e
 	if err != nil {
 		return nil, fmt.Errorf("its lock: %w", err)
 	}
+	made := func(map[string]*lockfile.Platform) []string { return meta.AllowedScripts }
 	var byteCode, id string
 	for _, byteCode = range []string{lockfile.ByteCodeYes, lockfile.ByteCodeNo} {
-		if id = makeIndex(store, lock, byteCode).Environments[meta.Environment].ID; id == meta.ID {
+		if id = makeIndex(store, lock, byteCode, "", made).Environments[meta.Environment].ID; id == meta.ID {
 			break
 		}
 	}
@@ -98,7 +102,7 @@ func planAgain(store *cache.Store, meta *materialize.Meta) (*materialize.Plan, e
 		}
 		packages = append(packages, materialize.Package{Lock: p, Manifest: m})
 	}
-	plan, err := materialize.NewPlan(meta.Prefix, meta.Platform, packages, options(byteCode == lockfile.ByteCodeYes))
+	plan, err := materialize.NewPlan(meta.Prefix, meta.Platform, packages, options(byteCode == lockfile.ByteCodeYes, meta.AllowedScripts))
 	if err != nil || meta.ByteCode == nil || meta.ByteCode.Skipped != "" {
 		return plan, err
 	}

@@ -32,6 +32,7 @@ func (c *cluster) commands(t *testing.T) map[string]func(ts *testscript.TestScri
 		"verbs":          cmdVerbs,
 		"serve":          c.cmdServe,
 		"cover":          c.cmdCover,
+		"build-account":  c.cmdBuildAccount(t),
 		"trace":          c.cmdTrace,
 	}
 }

@@ -2,9 +2,11 @@ package cli
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/service"
+	"github.com/hpcenv/hpcenv/envs/prepare"
 	"github.com/hpcenv/hpcenv/internal/clientconf"
 )
 
@@ -24,13 +26,20 @@ func (a *app) writer(dry bool) (api.Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	rules, err := a.scriptRules()
+	if err != nil {
+		return nil, err
+	}
 	if c.Socket != "" {
+		if len(a.scripts) > 0 {
+			return nil, api.Errorf(api.ExitUsage, "which link scripts run in the cluster's environments is the administrator's to say (scripts.allow of hpcenvd)\nnext: leave out --run-scripts, or prepare in a store of your own (--store)")
+		}
 		return api.Dial(c.Socket)
 	}
 	if dry {
-		return service.OpenOwnDry(c.Store)
+		return service.OpenOwnDry(c.Store, rules...)
 	}
-	return service.OpenOwn(c.Store)
+	return service.OpenOwn(c.Store, rules...)
 }
 
 // reader is the service that tells what is there. Where the store's path is
@@ -47,4 +56,14 @@ func (a *app) reader() (api.Service, error) {
 		return service.OpenReadOnly(c.Store, own)
 	}
 	return api.Dial(c.Socket)
+}
+
+// scriptRules are the packages whose link scripts the user wants run: those of the
+// flags, or else of the variable, which makes all commands ask for the same.
+func (a *app) scriptRules() ([]prepare.ScriptRule, error) {
+	text := strings.Join(a.scripts, " ")
+	if text == "" {
+		text = a.getenv("HPCENV_RUN_SCRIPTS")
+	}
+	return prepare.ParseScriptRules(text)
 }

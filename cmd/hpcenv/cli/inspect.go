@@ -75,6 +75,7 @@ func (a *app) inspectText(d *api.EnvironmentDetail, packages bool) error {
 		}
 		some(w, "conflict", p.Conflicts)
 		some(w, "skipped script", p.SkippedScripts)
+		some(w, "script", scriptLines(p))
 		some(w, "note", p.Notes)
 		if err := w.Flush(); err != nil {
 			return err
@@ -91,6 +92,28 @@ func (a *app) inspectText(d *api.EnvironmentDetail, packages bool) error {
 		}
 	}
 	return w.Flush()
+}
+
+// scriptLines tells of the scripts that were run.
+func scriptLines(p api.PlatformDetail) (out []string) {
+	for _, s := range p.Scripts {
+		line := fmt.Sprintf("%s of %s changed %d paths", s.Script, s.Package, s.Changed)
+		if s.Failed != "" {
+			line = fmt.Sprintf("%s of %s FAILED: %s", s.Script, s.Package, s.Failed)
+		}
+		out = append(out, line)
+		for _, text := range []string{s.Messages, s.Output} {
+			for _, l := range strings.Split(text, "\n") {
+				if l != "" {
+					out = append(out, "  | "+l)
+				}
+			}
+		}
+		for _, p := range s.Ignored {
+			out = append(out, "  not taken in: "+p)
+		}
+	}
+	return out
 }
 
 func some(w io.Writer, label string, values []string) {

@@ -28,6 +28,8 @@ type app struct {
 	getenv         func(string) string
 	// socket and store as given by flags.
 	socket, store string
+	// scripts: CHANNEL::PACKAGE whose link scripts run, as given by flags.
+	scripts []string
 	// notes for the user about what was read.
 	notes []string
 	// json: facts, and errors too, are printed as JSON on stdout.
@@ -111,11 +113,13 @@ names, fitting that node.
 	root.SetIn(a.stdin)
 	root.PersistentFlags().StringVar(&a.socket, "socket", "", "socket of hpcenvd (default: HPCENV_SOCKET, then /etc/hpcenv/hpcenv.conf)")
 	root.PersistentFlags().StringVar(&a.store, "store", "", "work on this store, without a daemon (default: HPCENV_STORE, then /etc/hpcenv/hpcenv.conf)")
+	root.PersistentFlags().StringArrayVar(&a.scripts, "run-scripts", nil, "in a store of one's own: run the link scripts of CHANNEL::PACKAGE in a sandbox (repeatable; default: HPCENV_RUN_SCRIPTS, separated by blanks)")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return api.Errorf(api.ExitUsage, "%v\nnext: %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(a.prepareCmd(), a.listCmd(), a.inspectCmd(), a.adminCmd(), a.versionCmd())
 	root.AddCommand(a.wrapperCmds()...)
+	root.AddCommand(a.buildCmds()...)
 	return root
 }
 

@@ -17,6 +17,8 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/inventory"
 	"github.com/hpcenv/hpcenv/daemon/server"
 	"github.com/hpcenv/hpcenv/daemon/service"
+	"github.com/hpcenv/hpcenv/envs/linkscript"
+	"github.com/hpcenv/hpcenv/envs/prepare"
 	"github.com/hpcenv/hpcenv/slurm/queries"
 )
 
@@ -35,6 +37,7 @@ func run(ctx context.Context, conf *config.Config, log *slog.Logger) (err error)
 	keeper := &inventory.Keeper{Store: store, Slurm: queries.Client{Scontrol: conf.Inventory.Scontrol}}
 	svc := service.New(service.Options{
 		Store: store, Inventory: keeper, Parallel: conf.Fetch.Parallel, NoByteCode: !conf.ByteCode,
+		Scripts: scripts(conf.Scripts),
 		Fetcher: cache.NewFetcher(cache.FetchOptions{
 			AllowHost: cache.RefusePrivate(conf.Fetch.Allow...), Concurrency: conf.Fetch.Parallel, UserAgent: "hpcenvd/" + service.Version(),
 		}),
@@ -62,6 +65,20 @@ func run(ctx context.Context, conf *config.Config, log *slog.Logger) (err error)
 	end, cancel := context.WithTimeout(context.Background(), stopWithin)
 	defer cancel()
 	return errors.Join(err, stopSchedules(), srv.Close(end))
+}
+
+// scripts is what the configuration says of link scripts.
+func scripts(c config.Scripts) prepare.Scripts {
+	s := prepare.Scripts{RefuseFailed: c.OnFailure == "refuse", Limits: linkscript.Limits{
+		Time: c.Time, Memory: c.MemoryMB << 20, Processes: c.Processes, Bytes: c.DiskMB << 20, Inodes: c.Files,
+	}}
+	if len(c.JobPlatforms) > 0 {
+		s.Jobs = &linkscript.Spool{Dir: c.Spool, Platforms: c.JobPlatforms, Wait: c.Wait}
+	}
+	for _, r := range c.Allow {
+		s.Allow = append(s.Allow, prepare.ScriptRule(r))
+	}
+	return s
 }
 
 // notify tells systemd, where there is one.

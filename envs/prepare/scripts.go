@@ -1,0 +1,131 @@
+package prepare
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hpcenv/hpcenv/envs/linkscript"
+	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/envs/materialize"
+)
+
+// ScriptRule allows the link scripts of one package of one channel.
+type ScriptRule struct {
+	// Channel is the whole URL, without credentials. A name alone would allow
+	// whoever calls a channel so.
+	Channel string
+	// Package is a package's name.
+	Package string
+}
+
+// Scripts says which link scripts are run, and how. The zero value runs none.
+type Scripts struct {
+	Allow []ScriptRule
+	// Runner runs them; nil = an environment with an allowed package that has a
+	// script cannot be made.
+	Runner linkscript.Runner
+	// Jobs, if set, has precedence for its platforms.
+	Jobs   *linkscript.Spool
+	Limits linkscript.Limits
+	// RefuseFailed: an environment of which a script fails is not made. Otherwise
+	// it is, and is marked degraded.
+	RefuseFailed bool
+}
+
+// ParseScriptRule reads CHANNEL::PACKAGE.
+func ParseScriptRule(text string) (ScriptRule, error) {
+	i := strings.LastIndex(text, "::")
+	if i <= 0 || i+2 == len(text) || !strings.Contains(text[:i], "://") {
+		return ScriptRule{}, fmt.Errorf("%w: %q is not CHANNEL::PACKAGE with the channel's whole URL, e.g. https://conda.example/main::fonts", ErrRequest, text)
+	}
+	return ScriptRule{Channel: text[:i], Package: text[i+2:]}, nil
+}
+
+// ParseScriptRules reads rules separated by blanks, as HPCENV_RUN_SCRIPTS has them.
+func ParseScriptRules(text string) ([]ScriptRule, error) {
+	var rules []ScriptRule
+	for _, t := range strings.Fields(text) {
+		r, err := ParseScriptRule(t)
+		if err != nil {
+			return nil, err
+		}
+		rules = append(rules, r)
+	}
+	return rules, nil
+}
+
+func (r ScriptRule) allows(p *lockfile.CondaPackage) bool {
+	return p.Channel != "" && strings.TrimRight(r.Channel, "/") == strings.TrimRight(p.Channel, "/") && r.Package == p.Name
+}
+
+// allowedScripts names, as materialize.Options has it, the packages of an
+// environment whose link scripts are run. It goes by the lock alone: an allowed
+// package counts whether it has a script or not, since ids are known before
+// packages are.
+func allowedScripts(rules []ScriptRule, platforms map[string]*lockfile.Platform) []string {
+	var out []string
+	for subdir, p := range platforms {
+		for _, c := range p.Conda {
+			if slices.ContainsFunc(rules, func(r ScriptRule) bool { return r.allows(c) }) {
+				out = append(out, subdir+"/"+c.Name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (s Scripts) allowed(platforms map[string]*lockfile.Platform) []string {
+	return allowedScripts(s.Allow, platforms)
+}
+
+// environmentScripts is allowedScripts for an environment of the lock, over the
+// platforms that its id covers.
+func (r *run) environmentScripts(lock *lockfile.Lock, name string) []string {
+	env, err := lock.Environment(name)
+	if err != nil {
+		return nil // it is a target, so the lock has it
+	}
+	covered := map[string]*lockfile.Platform{}
+	for _, subdir := range r.deps.Store.Format().Platforms {
+		if p, err := env.Platform(subdir); err == nil {
+			covered[subdir] = p
+		}
+	}
+	return allowedScripts(r.deps.Scripts.Allow, covered)
+}
+
+// rulesDigest tells sets of rules apart; "" = there are none.
+func rulesDigest(rules []ScriptRule) string {
+	var lines []string
+	for _, r := range rules {
+		lines = append(lines, strings.TrimRight(r.Channel, "/")+"\x00"+r.Package+"\n")
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	slices.Sort(lines)
+	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(lines), "")))
+	return hex.EncodeToString(sum[:])
+}
+
+// noteScripts tells the user what scripts did not do, every time, and what they say,
+// when they were run.
+func (r *run) noteScripts(t target, meta *materialize.Meta, made bool) {
+	r.notes = append(r.notes, scriptNotes(t.env, t.subdir, meta, made)...)
+}
+
+func scriptNotes(env, subdir string, meta *materialize.Meta, made bool) (notes []string) {
+	for _, s := range meta.Scripts {
+		if s.Failed != "" {
+			notes = append(notes, fmt.Sprintf("%s for %s is degraded: %s of %s failed: %s (hpcenv inspect %s shows what it printed)", env, subdir, s.Script, s.Package, s.Failed, meta.ID[:12]))
+		}
+		if made && s.Messages != "" {
+			notes = append(notes, fmt.Sprintf("%s says: %s", s.Package, s.Messages))
+		}
+	}
+	return notes
+}

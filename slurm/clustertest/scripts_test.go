@@ -1,0 +1,93 @@
+//go:build cluster
+
+package clustertest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/hpcenv/hpcenv/internal/condatest"
+)
+
+// cmdBuildAccount: build-account DIR: a project in DIR whose lock has a package with a
+// post-link script, a daemon that allows it and hands it over, and the second user as
+// the build account, whose agent submits jobs to n1, until the story ends.
+func (c *cluster) cmdBuildAccount(t *testing.T) func(ts *testscript.TestScript, neg bool, args []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) != 1 {
+			ts.Fatalf("usage: build-account DIR")
+		}
+		p := condatest.Package{Name: "scripted", Version: "1", Build: "0", Files: []condatest.File{
+			{Path: "share/scripted", Content: "as it was\n"},
+			{Path: "bin/.scripted-post-link.sh", Content: "set -e\necho made by $PKG_NAME > $PREFIX/share/made\n! [ -e " + c.store + " ]\n! [ -e /home ]\necho set up > $PREFIX/.messages.txt\n"},
+		}}
+		data := p.Conda(t)
+		path := "/linux-64/" + p.Dist() + ".conda"
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != path {
+				http.NotFound(w, r)
+				return
+			}
+			if _, err := w.Write(data); err != nil {
+				t.Log(err) // a client that left
+			}
+		}))
+		ts.Defer(srv.Close)
+		sum := sha256.Sum256(data)
+		url := srv.URL + path
+		dir := ts.MkAbs(args[0])
+		ts.Check(os.MkdirAll(dir, 0o755))
+		lock := fmt.Sprintf("version: 6\nenvironments:\n  default:\n    channels:\n    - url: %s/\n    packages:\n      linux-64:\n      - conda: %s\npackages:\n- conda: %s\n  sha256: %s\n  size: %d\n",
+			srv.URL, url, url, hex.EncodeToString(sum[:]), len(data))
+		ts.Check(os.WriteFile(filepath.Join(dir, "pixi.lock"), []byte(lock), 0o644))
+		ts.Check(chownTree(dir, user1))
+
+		daemon, err := user.Lookup("hpcenvd")
+		ts.Check(err)
+		build, err := user.Lookup(user2)
+		ts.Check(err)
+		spool := filepath.Join(c.state, "work", "script-spool")
+		ts.Check(os.Mkdir(spool, 0o750))
+		ts.Defer(func() { ts.Check(os.RemoveAll(spool)) })
+		uid, err := strconv.Atoi(daemon.Uid)
+		ts.Check(err)
+		gid, err := strconv.Atoi(build.Gid)
+		ts.Check(err)
+		ts.Check(os.Chown(spool, uid, gid))
+		ts.Check(os.Chmod(spool, 0o750|os.ModeSetgid))
+
+		more := filepath.Join(c.state, "etc/hpcenvd.more.yaml")
+		before, err := os.ReadFile(more)
+		ts.Check(err)
+		restart := func(conf []byte) {
+			ts.Check(c.devcluster("daemon", "stop").Run())
+			ts.Check(os.WriteFile(more, conf, 0o644))
+			ts.Check(c.devcluster("daemon", "start").Run())
+		}
+		restart(fmt.Appendf(before, "scripts:\n  allow:\n  - {channel: %q, package: scripted}\n  job_platforms: [linux-64]\n  spool: %s\n  wait: 2m\n", srv.URL, spool))
+		ts.Defer(func() { restart(before) })
+
+		agent := c.devcluster("exec", "--as", user2, "--cwd", "/", "--", c.helper, "build-agent", "--spool", spool, "--program", c.helper, "--platform", "linux-64=--partition=all --nodelist=n1")
+		agent.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		var log strings.Builder
+		agent.Stdout, agent.Stderr = &log, &log
+		ts.Check(agent.Start())
+		ts.Defer(func() {
+			ts.Check(syscall.Kill(-agent.Process.Pid, syscall.SIGTERM))
+			ts.Check(ignoreExit(agent.Wait()))
+			ts.Logf("agent: %s", log.String())
+		})
+	}
+}
