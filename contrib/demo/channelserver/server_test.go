@@ -169,6 +169,10 @@ func TestControl(t *testing.T) {
 	if code := do("GET", "/numpy-1.conda", ""); code != 200 {
 		t.Errorf("after reset: %d", code)
 	}
+	// The client has its answer a moment before the request is in the log.
+	for end := time.Now().Add(5 * time.Second); s.Log().Total == 0 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
 	if code := do("GET", "/-/requests", ""); code != 200 || s.Log().Total != 1 {
 		t.Errorf("requests: %d, %d", code, s.Log().Total)
 	}
