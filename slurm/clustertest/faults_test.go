@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -219,7 +220,7 @@ func (c *cluster) cmdTrace(ts *testscript.TestScript, neg bool, args []string) {
 	file := ts.MkAbs(args[1])
 	cmd := exec.Command("strace", "-f", "-qq", "-e", "trace=file,process", "-o", file, "-p", out)
 	ts.Check(cmd.Start())
-	time.Sleep(500 * time.Millisecond) // strace attaches to all threads
+	ts.Check(poll(20*time.Second, "strace to follow slurmd", func() (bool, error) { return traced(out) }))
 	err = ts.Exec("u1", args[2:]...)
 	killErr := cmd.Process.Signal(os.Interrupt)
 	waitErr := ignoreExit(cmd.Wait())
@@ -229,6 +230,27 @@ func (c *cluster) cmdTrace(ts *testscript.TestScript, neg bool, args []string) {
 	if !strings.Contains(ts.ReadFile(args[1]), "slurmstepd") {
 		ts.Fatalf("the trace does not show slurmstepd: strace did not work")
 	}
+}
+
+// traced tells whether all threads of a process have a tracer.
+func traced(pid string) (bool, error) {
+	threads, err := filepath.Glob("/proc/" + pid + "/task/*/status")
+	if err != nil || len(threads) == 0 {
+		return false, errors.Join(err, errors.New("no process "+pid))
+	}
+	for _, path := range threads {
+		status, err := os.ReadFile(path)
+		if os.IsNotExist(err) {
+			continue // the thread has ended
+		}
+		if err != nil {
+			return false, err
+		}
+		if strings.Contains(string(status), "TracerPid:\t0\n") {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 func (c *cluster) pid(part string) (string, error) {
