@@ -174,6 +174,11 @@ func TestBounds(t *testing.T) {
 		"sideways link":    {"ln -s ../x/y $PREFIX/l", "out of the prefix", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name == "fork bomb" && os.Getuid() == 0 {
+				// The kernel does not count root's processes: only the watcher would
+				// end it, after it has taken the host down for others.
+				t.Skip("ROOT: TestUnderTheUnit runs the fork bomb as an account")
+			}
 			t.Parallel()
 			p := newPlace(t, strings.ReplaceAll(c.script, "MARK", mark)+"\n")
 			if c.limits != nil {
