@@ -56,6 +56,9 @@ func startCluster() (*cluster, error) {
 	if err := c.devcluster("stop", "--purge").Run(); err != nil {
 		return nil, fmt.Errorf("stopping an earlier cluster: %w", err)
 	}
+	if err := c.endProcesses(); err != nil {
+		return nil, err
+	}
 	base, err := c.serve()
 	if err != nil {
 		return c, err
@@ -192,29 +195,47 @@ func ignoreExit(err error) error {
 // noProcesses waits until no process of the users is left that belongs to this
 // cluster (its environment names the cluster's directory).
 func (c *cluster) noProcesses() error {
-	var left []string
+	var left map[string]string
 	err := poll(10*time.Second, "the users' processes to end", func() (bool, error) {
-		left = nil
-		out, err := exec.Command("pgrep", "-u", user1+","+user2).Output()
-		if len(out) == 0 {
-			return true, nil // pgrep exits 1 when it finds none
-		}
-		if err != nil {
-			return false, err
-		}
-		for _, pid := range strings.Fields(string(out)) {
-			environ, err := os.ReadFile("/proc/" + pid + "/environ")
-			if err == nil && bytes.Contains(environ, []byte(c.state)) {
-				cmdline, err := os.ReadFile("/proc/" + pid + "/cmdline")
-				if err == nil {
-					left = append(left, pid+" "+string(bytes.ReplaceAll(cmdline, []byte{0}, []byte(" "))))
-				}
-			}
-		}
-		return len(left) == 0, nil
+		var err error
+		left, err = c.processes()
+		return err == nil && len(left) == 0, err
 	})
 	if err != nil {
 		return fmt.Errorf("%w; left: %q", err, left)
 	}
 	return nil
+}
+
+// processes of the users that belong to this cluster: number → command line.
+func (c *cluster) processes() (map[string]string, error) {
+	out, err := exec.Command("pgrep", "-u", user1+","+user2).Output()
+	if len(out) == 0 {
+		return nil, nil // pgrep exits 1 when it finds none
+	}
+	if err != nil {
+		return nil, fmt.Errorf("pgrep: %w", err)
+	}
+	found := map[string]string{}
+	for _, pid := range strings.Fields(string(out)) {
+		environ, err := os.ReadFile("/proc/" + pid + "/environ")
+		if err != nil || !bytes.Contains(environ, []byte(c.state)) {
+			continue // it has ended, or is not ours
+		}
+		if cmdline, err := os.ReadFile("/proc/" + pid + "/cmdline"); err == nil {
+			found[pid] = string(bytes.ReplaceAll(cmdline, []byte{0}, []byte(" ")))
+		}
+	}
+	return found, nil
+}
+
+// endProcesses ends what an earlier run that was killed has left.
+func (c *cluster) endProcesses() error {
+	left, err := c.processes()
+	for pid := range left {
+		if out, killErr := exec.Command("kill", "-9", pid).CombinedOutput(); killErr != nil {
+			err = errors.Join(err, fmt.Errorf("kill %s: %s: %w", pid, out, killErr))
+		}
+	}
+	return err
 }
