@@ -15,7 +15,7 @@ export HPCENV_BUILD := $(CURDIR)/$(BUILD)
 MODE_STORIES := TestStories/(batch|export|het|nested|overlap|path-kept|srun-salloc|without)$$
 
 .PHONY: all help setup build go-build shim demo test check unit ctest cluster counts \
-	oracle oracle-venv fuzz test-slurm-24.11 bench-launch roots install clean
+	oracle oracle-venv fuzz test-slurm-24.11 bench-launch bench-link roots install clean
 
 all: build
 
@@ -26,6 +26,7 @@ help:
 	@echo "make fuzz              every fuzz target for FUZZTIME (60s)"
 	@echo "make test-slurm-24.11  the cluster tests on Slurm 24.11, from a Debian 13 root"
 	@echo "make bench-launch      what hpcenv adds to sbatch and to a step"
+	@echo "make bench-link        what making environments costs, against the reference installer"
 	@echo "make build             the programs and the SPANK plug-in, in build/"
 	@echo "make setup             install what is missing (Debian, Ubuntu; root)"
 	@echo "make install           PREFIX=/usr DESTDIR= PLUGINDIR= … (contrib/install/install.sh has all)"
@@ -137,6 +138,11 @@ $(RESULTS):
 bench-launch: setup build
 	$(GO) build -o $(BUILD)/amd64/launchbench ./slurm/launchbench
 	contrib/bench/launch.sh
+
+bench-link: setup build
+	$(GO) build -o $(BUILD)/amd64/linkbench ./contrib/bench/link
+	$(GO) build -o $(BUILD)/amd64/pycbench ./envs/bytecode/pycbench
+	contrib/bench/link.sh
 
 clean:
 	rm -rf $(BUILD)
