@@ -132,8 +132,11 @@ func (c *cluster) setup(env *testscript.Env) error {
 }
 
 func (c *cluster) condition(cond string) (bool, error) {
-	if cond == "aarch64" {
+	switch cond {
+	case "aarch64":
 		return c.aarch64, nil
+	case "bwrap":
+		return c.command("sh", "-c", "command -v bwrap").Run() == nil, nil
 	}
 	return false, fmt.Errorf("unknown condition %q", cond)
 }
@@ -148,15 +151,23 @@ func (c *cluster) healthy() error {
 	if err != nil {
 		return err
 	}
-	out, err := c.command("sinfo", "-h", "-N", "-o", "%N %T %E").Output()
-	if err != nil {
-		return fmt.Errorf("sinfo: %w", err)
-	}
-	for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
-		f := strings.Fields(line)
-		if len(f) < 2 || (f[1] != "idle" && f[1] != "completing") {
-			return fmt.Errorf("node not idle: %s", line)
+	// "planned" is the backfill scheduler's thought of a moment ago.
+	var busy string
+	err = poll(20*time.Second, "all nodes to be idle", func() (bool, error) {
+		out, err := c.command("sinfo", "-h", "-N", "-o", "%N %T %E").Output()
+		if err != nil {
+			return false, fmt.Errorf("sinfo: %w", err)
 		}
+		busy = ""
+		for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+			if f := strings.Fields(line); len(f) < 2 || f[1] != "idle" {
+				busy = line
+			}
+		}
+		return busy == "", nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, busy)
 	}
 	return c.noProcesses()
 }
