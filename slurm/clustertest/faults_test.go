@@ -239,38 +239,6 @@ func (c *cluster) traceOnce(ts *testscript.TestScript, node, file string, comman
 	ts.Check(waitErr)
 }
 
-// onDaemonHost runs a program as root where the daemon will start: on this
-// machine, or in the root that the whole cluster runs from.
-func (c *cluster) onDaemonHost(args ...string) *exec.Cmd {
-	if c.suite != "" {
-		return c.command(args...)
-	}
-	return exec.Command(args[0], args[1:]...)
-}
-
-// trace NODE FILE COMMAND…: runs a command of the first user while strace
-// follows what slurmd of the node starts.
-func (c *cluster) cmdTrace(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 3 {
-		ts.Fatalf("usage: trace NODE FILE COMMAND…")
-	}
-	out, err := c.pid(args[0])
-	ts.Check(err)
-	file := ts.MkAbs(args[1])
-	cmd := exec.Command("strace", "-f", "-qq", "-e", "trace=file,process", "-o", file, "-p", out)
-	ts.Check(cmd.Start())
-	ts.Check(poll(20*time.Second, "strace to follow slurmd", func() (bool, error) { return traced(out) }))
-	err = ts.Exec("u1", args[2:]...)
-	killErr := cmd.Process.Signal(os.Interrupt)
-	waitErr := ignoreExit(cmd.Wait())
-	ts.Check(err)
-	ts.Check(killErr)
-	ts.Check(waitErr)
-	if !strings.Contains(ts.ReadFile(args[1]), "slurmstepd") {
-		ts.Fatalf("the trace does not show slurmstepd: strace did not work")
-	}
-}
-
 // traced tells whether all threads of a process have a tracer.
 func traced(pid string) (bool, error) {
 	threads, err := filepath.Glob("/proc/" + pid + "/task/*/status")
