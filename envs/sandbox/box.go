@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -48,10 +47,10 @@ func (b *Box) Available() error {
 
 func (b *Box) probe() error {
 	var err error
-	if b.bwrap, err = find("bwrap"); err != nil {
+	if b.bwrap, err = exec.LookPath("bwrap"); err != nil {
 		return fmt.Errorf("%w: bubblewrap (bwrap) is not installed: %w", ErrNoSandbox, err)
 	}
-	if b.limits, err = find("prlimit"); err != nil {
+	if b.limits, err = exec.LookPath("prlimit"); err != nil {
 		return fmt.Errorf("%w: prlimit (util-linux) is not installed: %w", ErrNoSandbox, err)
 	}
 	var errs []error
@@ -170,22 +169,4 @@ func (b *Box) command(ctx context.Context, s Spec) (cmd *exec.Cmd, done func(), 
 	}
 	cmd.WaitDelay = 5 * time.Second
 	return cmd, func() { filter.Close() }, nil // only read
-}
-
-// systemPath is where distributions have the tools; a Slurm job that exports
-// nothing has no PATH.
-var systemPath = [...]string{"/usr/bin", "/bin", "/usr/local/bin"}
-
-// find looks a program up in PATH and then where systems have it.
-func find(name string) (string, error) {
-	path, err := exec.LookPath(name)
-	if err == nil {
-		return path, nil
-	}
-	for _, dir := range systemPath {
-		if path, ferr := exec.LookPath(filepath.Join(dir, name)); ferr == nil {
-			return path, nil
-		}
-	}
-	return "", err
 }

@@ -98,7 +98,9 @@ func (a *Agent) submit(ctx context.Context, dir, platform string, limit time.Dur
 	// --wait cancels nothing: sbatch passes the signal on to the job.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 30 * time.Second
-	cmd.Stdin = strings.NewReader(fmt.Sprintf("#!/bin/sh\nexec '%s' build-script '%s'\n", a.Program, dir))
+	// A job of which nothing was exported may have no PATH, and the sandbox's tools
+	// are looked up in it.
+	cmd.Stdin = strings.NewReader(fmt.Sprintf("#!/bin/sh\nexport PATH=\"${PATH:-/usr/local/bin:/usr/bin:/bin}\"\nexec '%s' build-script '%s'\n", a.Program, dir))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		log, rerr := os.ReadFile(filepath.Join(dir, "out", "log"))
