@@ -69,7 +69,14 @@ func (s *Store) poolHas(digest string, exec bool) (bool, error) {
 // poolAdd takes a finished, closed file of tmp/ into the pool, or removes it if
 // its content is there already. It does not make anything durable: a sync
 // before the manifest's publication does that for all files at once.
+//
+// Two packages with one content come at a time: the second must find the first's
+// file, not replace it, since on a network file system a reader may just then
+// hold what is replaced.
 func (s *Store) poolAdd(temp, digest string, exec bool) error {
+	one := &s.adding[(int(digest[0])*31+int(digest[1]))%len(s.adding)]
+	one.Lock()
+	defer one.Unlock()
 	has, err := s.poolHas(digest, exec)
 	if err != nil {
 		return err

@@ -31,6 +31,8 @@ type Store struct {
 	// good holds the pool names whose content this process knows to be right:
 	// hashed by it, or written by it.
 	good sync.Map
+	// adding: one taker of a content at a time in this process, by digest.
+	adding [64]sync.Mutex
 	// siblings holds, by pool name, the number of the sibling that takes links
 	// now; absent = the file itself.
 	siblings sync.Map
