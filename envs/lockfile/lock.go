@@ -41,6 +41,8 @@ type Platform struct {
 	VirtualPackages []string
 	// Conda packages in the lock's order.
 	Conda []*CondaPackage
+	// PyPI packages in the lock's order: wheels, and what has to be built.
+	PyPI []*PyPIPackage
 	// Unsupported lists entries that this program cannot install yet: source
 	// packages, wheels, source trees. Reading a lock that has them is not an
 	// error; materializing one is, and names them all.
