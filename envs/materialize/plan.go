@@ -1,6 +1,7 @@
 package materialize
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -63,7 +64,7 @@ type Op struct {
 type Plan struct {
 	Prefix   string
 	Platform string
-	// Packages in topological order: dependencies first.
+	// Packages in topological order: dependencies first; then the wheels.
 	Packages []Package
 	// Ops sorted by path; each path once; every parent directory is among them.
 	Ops []Op
@@ -86,8 +87,13 @@ type Plan struct {
 	unknown map[string]bool
 }
 
-// label is what messages call a package.
-func label(p Package) string { return p.Lock.Name + "-" + p.Lock.Version + "-" + p.Lock.Build }
+// label is what messages call a package: a wheel by its file name.
+func label(p Package) string {
+	if p.Wheel != nil {
+		return cmp.Or(p.Wheel.FileName, p.Wheel.Name)
+	}
+	return p.Lock.Name + "-" + p.Lock.Version + "-" + p.Lock.Build
+}
 
 // NewPlan decides what the prefix holds. It is pure: the same packages, in
 // whatever order, give the same plan. Errors are of class ErrUnlinkable,
@@ -100,6 +106,7 @@ func NewPlan(prefix string, platform string, pkgs []Package, opt Options) (*Plan
 	if err := checkPrefix(prefix); err != nil {
 		return nil, err
 	}
+	pkgs, wheels := split(pkgs)
 	if err := checkPackages(platform, pkgs); err != nil {
 		return nil, err
 	}
@@ -108,16 +115,19 @@ func NewPlan(prefix string, platform string, pkgs []Package, opt Options) (*Plan
 	if p.python, err = findPython(p.Packages); err != nil {
 		return nil, err
 	}
+	if err := checkWheels(wheels, p.python); err != nil {
+		return nil, err
+	}
+	p.Packages = append(p.Packages, ordered(wheels)...)
 	p.metas = make([]*conda.PackageMeta, len(p.Packages))
 	p.placed = make([][]placed, len(p.Packages))
 	for i, pkg := range p.Packages {
-		if p.metas[i], err = conda.DecodeMeta(pkg.Manifest.Meta); err != nil {
-			return nil, fmt.Errorf("package %s: %w", label(pkg), err)
+		if err := p.place(i); err != nil {
+			return nil, err
 		}
-		if p.placed[i], err = placePackage(prefix, pkg, p.metas[i], p.python); err != nil {
-			return nil, fmt.Errorf("package %s: %w", label(pkg), err)
+		if pkg.Lock != nil {
+			p.planScripts(i, slices.Contains(opt.Scripts, platform+"/"+pkg.Lock.Name))
 		}
-		p.planScripts(i, slices.Contains(opt.Scripts, platform+"/"+pkg.Lock.Name))
 		for _, n := range pkg.Manifest.Notes {
 			p.Notes = append(p.Notes, label(pkg)+": "+n)
 		}
