@@ -141,7 +141,7 @@ func (p *placer) data(by map[string][]cache.Entry) {
 			if i == 0 && base != "" {
 				p.dir(base)
 			}
-			to := path.Join(base, strings.TrimPrefix(e.Path, root))
+			to := path.Join(base, strings.TrimPrefix(strings.TrimPrefix(e.Path, root), "/"))
 			if e.Type == cache.EntryDir {
 				p.dir(to)
 				continue

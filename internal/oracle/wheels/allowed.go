@@ -1,0 +1,45 @@
+package wheels
+
+import (
+	"strings"
+
+	"github.com/hpcenv/hpcenv/internal/oracle"
+)
+
+const (
+	distInfo  = `lib/python[0-9.]+t?/site-packages/[^/]+\.dist-info/`
+	record    = distInfo + `RECORD`
+	ownRow    = `[^/]+\.dist-info/`
+	noInstall = "the two differ by who installs"
+)
+
+// AllowedUV is every difference between a wheel that uv installed and one that
+// hpcenv did.
+var AllowedUV = []oracle.Allowance{
+	{Path: distInfo + `INSTALLER`, Field: `content`, Reason: noInstall},
+	{Path: record, Field: `row`, Key: ownRow + `INSTALLER`, Holds: both, Reason: noInstall},
+	{Path: distInfo + `uv_cache\.json`, Field: `path`, Holds: onlyReference, Reason: "uv's note on its own cache: when the file at a path was changed"},
+	{Path: record, Field: `row`, Key: ownRow + `uv_cache\.json`, Holds: onlyReference, Reason: "uv's note on its own cache: when the file at a path was changed"},
+}
+
+// AllowedPip is every difference between a wheel that pip installed and one that
+// hpcenv did; hpcenv does as uv does.
+var AllowedPip = []oracle.Allowance{
+	{Path: distInfo + `INSTALLER`, Field: `content`, Reason: noInstall},
+	{Path: record, Field: `row`, Key: ownRow + `INSTALLER`, Holds: both, Reason: noInstall},
+}
+
+func both(d oracle.Difference, _ []oracle.Difference) bool { return d.Rattler != "" && d.Hpcenv != "" }
+
+func onlyReference(d oracle.Difference, _ []oracle.Difference) bool {
+	return d.Rattler != "" && d.Hpcenv == ""
+}
+
+func onlyHpcenv(d oracle.Difference, _ []oracle.Difference) bool {
+	return d.Rattler == "" && d.Hpcenv != ""
+}
+
+// says: the reference's text holds s.
+func says(s string) func(oracle.Difference, []oracle.Difference) bool {
+	return func(d oracle.Difference, _ []oracle.Difference) bool { return strings.Contains(d.Rattler, s) }
+}
