@@ -31,12 +31,21 @@ func NewReport(w io.Writer) *Report { return &Report{w: w} }
 
 // AtMost prints one figure with an upper target.
 func (r *Report) AtMost(name string, value float64, unit string, target float64) {
+	r.against(name, value, unit, "<=", target, value <= target)
+}
+
+// AtLeast prints one figure with a lower target.
+func (r *Report) AtLeast(name string, value float64, unit string, target float64) {
+	r.against(name, value, unit, ">=", target, value >= target)
+}
+
+func (r *Report) against(name string, value float64, unit, op string, target float64, ok bool) {
 	verdict := "ok"
-	if !(value <= target) {
+	if !ok { // what is no number is short too
 		verdict = "short"
 		r.short++
 	}
-	fmt.Fprintf(r.w, "figure %s %.2f %s target <= %g %s\n", name, value, unit, target, verdict)
+	fmt.Fprintf(r.w, "figure %s %.2f %s target %s %g %s\n", name, value, unit, op, target, verdict)
 }
 
 // Note prints a figure without a target.
