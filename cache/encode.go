@@ -3,6 +3,7 @@ package cache
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -131,7 +132,7 @@ func (e *Entry) check() error {
 	switch e.Type {
 	case EntryFile:
 		if !isDigest(e.SHA256) || e.Size < 0 || e.Target != "" {
-			return fmt.Errorf("a file needs sha256 and size, and has no link text")
+			return errors.New("a file needs sha256 and size, and has no link text")
 		}
 		if (e.Size == 0) != (e.SHA256 == emptySHA256) {
 			return fmt.Errorf("size %d does not go with sha256 %s", e.Size, e.SHA256)
@@ -150,13 +151,13 @@ func (e *Entry) check() error {
 		}
 	case EntryDir:
 		if e.Target != "" {
-			return fmt.Errorf("a directory has no link text")
+			return errors.New("a directory has no link text")
 		}
 	default:
 		return fmt.Errorf("type %q is not known", e.Type)
 	}
 	if e.SHA256 != "" || e.Size != 0 || e.Placeholder != "" || e.Offsets != nil {
-		return fmt.Errorf("only a file has content")
+		return errors.New("only a file has content")
 	}
 	return nil
 }

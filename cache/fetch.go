@@ -85,16 +85,15 @@ func (d *download) run(ctx context.Context) (err error) {
 	case "file":
 		get = d.copyFile
 	case "http", "https":
-		select {
-		case d.f.slots <- struct{}{}:
-			defer func() { <-d.f.slots }()
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		release, err := d.f.slots.Acquire(ctx, nil)
+		if err != nil {
+			return err
 		}
+		defer release()
 	default:
 		return fmt.Errorf("%w: %s: scheme %q is not supported, only http, https and file are", ErrFetch, RedactURL(d.src.URL), u.Scheme)
 	}
-	if d.file, err = os.OpenFile(d.part, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
+	if d.file, err = openPart(d.part); err != nil {
 		return storeError("open", d.part, err)
 	}
 	defer func() { err = errors.Join(err, ignore(d.file.Close(), os.ErrClosed)) }()
@@ -109,6 +108,17 @@ func (d *download) run(ctx context.Context) (err error) {
 		return err
 	}
 	return d.publish()
+}
+
+// openPart opens a partial download. One that was whole and already sealed when
+// its process was killed, just before it got its name, cannot be written to by
+// the owner any more; it is unsealed.
+func openPart(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if !errors.Is(err, os.ErrPermission) || os.Chmod(path, 0o644) != nil {
+		return f, err
+	}
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 }
 
 // copyFile reads a file URL. Nothing is resumed: the file is here.

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/hpcenv/hpcenv/cache/fair"
 )
 
 // FetchOptions are the settings of a Fetcher; a zero field takes the default.
@@ -20,14 +22,16 @@ type FetchOptions struct {
 	// Retries after the first try that bring nothing new; default 3, negative
 	// none. A try that got at least 1 MiB further starts the count anew.
 	Retries int
-	// Concurrency is the number of transfers at one time; default 8.
+	// Concurrency is the number of transfers at one time; default 8. The work of
+	// one client (fair.With) does not take all of them.
 	Concurrency int
 	// ConnectTimeout is for resolving, connecting and the TLS handshake each;
 	// default 10 s.
 	ConnectTimeout time.Duration
 	// ResponseTimeout is from the request to the answer's header; default 30 s.
 	ResponseTimeout time.Duration
-	// StallTimeout ends a transfer that brings no byte for so long; default 60 s.
+	// StallTimeout ends a transfer that brings less than 64 KiB in so long, or
+	// nothing at all: others may be waiting for the same archive. Default 60 s.
 	StallTimeout time.Duration
 	// WaitMin and WaitMax bound the exponential wait between tries; defaults
 	// 500 ms and 10 s. A server's Retry-After is followed up to one minute.
@@ -54,7 +58,7 @@ const maxArchive = int64(20 << 30)
 type Fetcher struct {
 	opt   FetchOptions
 	http  *http.Client
-	slots chan struct{}
+	slots *fair.Limiter
 	// proxies holds the host:port of the proxies in use: the operator's choice,
 	// therefore outside the host policy.
 	proxies sync.Map
@@ -83,7 +87,7 @@ func NewFetcher(opt FetchOptions) *Fetcher {
 	if opt.UserAgent == "" {
 		opt.UserAgent = "hpcenv"
 	}
-	f := &Fetcher{opt: opt, slots: make(chan struct{}, max(opt.Concurrency, 1))}
+	f := &Fetcher{opt: opt, slots: fair.New(opt.Concurrency)}
 	f.http = &http.Client{Transport: f.transport(), CheckRedirect: checkRedirect}
 	return f
 }

@@ -270,8 +270,14 @@ func (d *download) writeNote(resp *http.Response) error {
 	return storeError("write", d.noteName(), os.WriteFile(d.noteName(), data, 0o644))
 }
 
-// stallReader ends a transfer of which nothing comes any more.
+// notStalled is how many bytes a transfer must bring for the time until it is
+// stalled to start anew.
+const notStalled = 64 << 10
+
+// stallReader ends a transfer of which nothing, or as good as nothing, comes any
+// more.
 type stallReader struct {
+	come    int // since timer was set
 	r       io.Reader
 	timeout time.Duration
 	timer   *time.Timer
@@ -279,11 +285,14 @@ type stallReader struct {
 }
 
 func (r *stallReader) stalled() {
-	r.cancel(fmt.Errorf("no byte came for %s", r.timeout))
+	r.cancel(fmt.Errorf("less than %d KiB came in %s", notStalled>>10, r.timeout))
 }
 
 func (r *stallReader) Read(p []byte) (int, error) {
 	n, err := r.r.Read(p)
-	r.timer.Reset(r.timeout)
+	if r.come += n; r.come >= notStalled {
+		r.come = 0
+		r.timer.Reset(r.timeout)
+	}
 	return n, err
 }

@@ -18,7 +18,7 @@
 //	    attach_timeout=SECONDS activate_timeout=SECONDS scancel=PATH
 //
 // Defaults: helper /usr/libexec/hpcenv/hpcenv, prefix_root /opt/hpcenv/e, socket
-// /run/hpcenv/hpcenvd.sock, run_dir /run/hpcenv, off /etc/hpcenv/off, mount step,
+// /run/hpcenv/hpcenvd.sock, run_dir /run/hpcenv-node, off /etc/hpcenv/off, mount step,
 // attach_timeout 10, activate_timeout 60, scancel looked up in /usr/bin, /bin,
 // /usr/local/bin, /opt/slurm/bin. A wrong argument does not disturb jobs without
 // the option; a submission that uses it fails and says which argument is wrong.
@@ -57,7 +57,8 @@
 // once per step and node, in a mount namespace of the step; with mount=job
 // once per step and node in the job's own namespace (job_container/tmpfs), where it
 // finds its own earlier work; with mount=host never. stdout and stderr (up to 4 KiB)
-// are the message of a failure.
+// are the message of a failure. --pinned=0: the step's own pin does not ask for the
+// cluster's store; RUN_DIR/job/JOB may.
 //
 //	hpcenv spank activate --store= --prefix-root= --run-dir= --job=N --step=N --nodeid=N --pin= --batch=0|1
 //

@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"time"
 
+	"github.com/hpcenv/hpcenv/cache/fair"
 	"github.com/hpcenv/hpcenv/daemon/api"
 )
 
@@ -19,6 +21,18 @@ const maxUpload = 64 << 30
 
 // prepare starts or joins work and streams what it tells.
 func (s *Server) prepare(w http.ResponseWriter, r *http.Request) {
+	who, _ := peer(r)
+	release, err := s.admit(w, r, who.Uid)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	mine := true // until a job begins, which outlives this client
+	defer func() {
+		if mine {
+			release()
+		}
+	}()
 	req := new(api.PrepareRequest)
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, s.opts.MaxBody)).Decode(req); err != nil {
 		var large *http.MaxBytesError
@@ -28,12 +42,23 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, api.Errorf(api.ExitUsage, "prepare: the request cannot be read: %v", err))
 		return
 	}
-	who, _ := peer(r)
+	// It sends no more; what it may still do is leave.
+	if err := http.NewResponseController(w).SetReadDeadline(time.Time{}); err != nil {
+		s.fail(w, r, err)
+		return
+	}
 	log := s.log.With("uid", who.Uid, "lock", short(digest(req.Lock)))
-	j, joined := s.jobs.join(key(req), func(ctx context.Context, report func(api.Event)) (*api.PrepareResult, error) {
+	j, joined := s.jobs.join(key(req), release, func(ctx context.Context, report func(api.Event)) (result *api.PrepareResult, err error) {
+		defer func() { // one lock's fault is not everybody's
+			if cause := recover(); cause != nil {
+				log.Error("prepare panicked", "cause", cause, "stack", string(debug.Stack()))
+				err = api.Errorf(api.ExitFailed, "a fault of hpcenvd itself: %v\nnext: report it with the lock file; the daemon's log says where", cause)
+			}
+		}()
+		ctx = fair.With(ctx, who.Uid)
 		start := time.Now()
 		log.Info("prepare starts", "path", req.LockPath, "environments", req.Environments, "platforms", req.Platforms)
-		result, err := s.backend.Prepare(ctx, req, report)
+		result, err = s.backend.Prepare(ctx, req, report)
 		var need *api.NeedError
 		switch {
 		case errors.As(err, &need):
@@ -49,13 +74,14 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, api.Errorf(api.ExitUnreachable, "hpcenvd is stopping\nnext: the same command again when it is back"))
 		return
 	}
-	if joined {
+	if mine = joined; joined {
+		release()
 		log.Info("prepare joins work that runs already")
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	w.WriteHeader(http.StatusOK)
 	enc, flush := json.NewEncoder(w), http.NewResponseController(w)
-	err := j.follow(r.Context(), func(events []api.Event) error {
+	err = j.follow(r.Context(), func(events []api.Event) error {
 		for i := range events {
 			if err := enc.Encode(api.Message{Event: &events[i]}); err != nil {
 				return err

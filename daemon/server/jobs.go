@@ -21,9 +21,9 @@ func newJobs() *jobs {
 	return &jobs{ctx: ctx, cancel: cancel, byKey: map[string]*job{}}
 }
 
-// join returns the running job for key, or starts work as a new one. Nil means
-// that the server stops.
-func (js *jobs) join(key string, work func(context.Context, func(api.Event)) (*api.PrepareResult, error)) (j *job, joined bool) {
+// join returns the running job for key, or starts work as a new one, after which
+// release is called. Nil means that the server stops. work must not panic.
+func (js *jobs) join(key string, release func(), work func(context.Context, func(api.Event)) (*api.PrepareResult, error)) (j *job, joined bool) {
 	js.mu.Lock()
 	defer js.mu.Unlock()
 	if j := js.byKey[key]; j != nil {
@@ -35,6 +35,7 @@ func (js *jobs) join(key string, work func(context.Context, func(api.Event)) (*a
 	j = &job{progress: map[string]slot{}, changed: make(chan struct{})}
 	js.byKey[key] = j
 	js.group.Go(func() {
+		defer release()
 		result, err := work(js.ctx, j.event)
 		js.mu.Lock()
 		delete(js.byKey, key)

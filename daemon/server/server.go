@@ -42,6 +42,7 @@ type Server struct {
 	log     *slog.Logger
 	http    *http.Server
 	jobs    *jobs
+	budgets *budgets
 }
 
 // New returns a Server. Work that clients start runs until Close ends.
@@ -52,7 +53,7 @@ func New(b Backend, opts Options) *Server {
 	if opts.MaxBody == 0 {
 		opts.MaxBody = 64 << 20
 	}
-	s := &Server{backend: b, opts: opts, log: opts.Log, jobs: newJobs()}
+	s := &Server{backend: b, opts: opts, log: opts.Log, jobs: newJobs(), budgets: newBudgets(4 * opts.MaxBody)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/prepare", s.prepare)
 	mux.HandleFunc("GET /v1/environments", s.list)

@@ -305,3 +305,78 @@ func TestHandingOver(t *testing.T) {
 		t.Errorf("handed over: %q", b.put)
 	}
 }
+
+// A client may neither take all memory nor all time of the daemon: what one
+// user's requests hold is bounded, also when the client leaves, and another
+// user's share is untouched.
+func TestRequestsOfOneUserAreBounded(t *testing.T) {
+	b := newBudgets(100)
+	short, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	first, err := b.take(short, 1, 60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.take(short, 1, 60); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("120 of 100 bytes were given: %v", err)
+	}
+	whole, err := b.take(context.Background(), 2, 1000)
+	if err != nil {
+		t.Errorf("another user, with more than there is: %v", err)
+	}
+	first()
+	again, err := b.take(context.Background(), 1, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again()
+	again()
+	whole()
+	if len(b.byUser) != 0 {
+		t.Errorf("%d users are remembered", len(b.byUser))
+	}
+}
+
+func TestAJobKeepsItsShareWhenTheClientLeaves(t *testing.T) {
+	finish, begun := make(chan struct{}), make(chan struct{})
+	s, socket := start(t, &backend{prepare: func(context.Context, func(api.Event)) (*api.PrepareResult, error) {
+		close(begun)
+		<-finish
+		return &api.PrepareResult{}, nil
+	}})
+	ctx, leave := context.WithCancel(context.Background())
+	go func() { <-begun; leave() }()
+	if _, err := dial(t, socket).Prepare(ctx, &api.PrepareRequest{Lock: []byte("l")}, nil); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	held := func() int {
+		s.budgets.mu.Lock()
+		defer s.budgets.mu.Unlock()
+		return len(s.budgets.byUser)
+	}
+	time.Sleep(50 * time.Millisecond)
+	if held() != 1 {
+		t.Error("the job's request is not counted any more while it works")
+	}
+	close(finish)
+	for i := 0; held() != 0; i++ {
+		if i == 500 {
+			t.Fatal("the finished job's request is still counted")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// A fault in one user's work ends that work, not the daemon.
+func TestAPanicEndsItsOwnWorkOnly(t *testing.T) {
+	_, socket := start(t, &backend{prepare: func(context.Context, func(api.Event)) (*api.PrepareResult, error) {
+		panic("hostile lock")
+	}})
+	c := dial(t, socket)
+	if _, err := c.Prepare(context.Background(), &api.PrepareRequest{Lock: []byte("l")}, nil); err == nil || !strings.Contains(err.Error(), "hostile lock") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := c.Status(context.Background()); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}

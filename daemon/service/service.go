@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/hpcenv/hpcenv/cache"
+	"github.com/hpcenv/hpcenv/cache/fair"
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/inventory"
 	"github.com/hpcenv/hpcenv/envs/prepare"
@@ -31,7 +32,8 @@ type Options struct {
 	// Embedded: no daemon, the caller is the user: local archives are opened
 	// with the user's own rights.
 	Embedded bool
-	// Runs is how many prepares work at once; 0 = 4. Others wait.
+	// Runs is how many prepares work at once; 0 = 4. Others wait; those of one
+	// client (fair.With) never take all.
 	Runs int
 	// Parallel downloads of one prepare; 0 = 8.
 	Parallel int
@@ -41,7 +43,7 @@ type Options struct {
 type Service struct {
 	opts   Options
 	deps   prepare.Deps
-	slots  chan struct{}
+	slots  *fair.Limiter
 	wanted wanted
 }
 
@@ -52,10 +54,10 @@ func New(opts Options) *Service {
 	if opts.Runs <= 0 {
 		opts.Runs = 4
 	}
-	s := &Service{opts: opts, slots: make(chan struct{}, opts.Runs)}
+	s := &Service{opts: opts, slots: fair.New(opts.Runs)}
 	s.deps = prepare.Deps{
 		Store: opts.Store, Fetcher: opts.Fetcher, ClusterPlatforms: s.clusterPlatforms,
-		OpenLocal: opts.Embedded, Parallel: opts.Parallel, Program: "hpcenv " + Version(), Slot: s.slot,
+		OpenLocal: opts.Embedded, Parallel: opts.Parallel, Program: "hpcenv " + Version(), Slot: s.slots.Acquire,
 	}
 	return s
 }
@@ -104,23 +106,6 @@ func OpenReadOnly(root string, absentIsEmpty bool) (*Service, error) {
 		return nil, err
 	}
 	return New(Options{Store: store, Embedded: true}), nil
-}
-
-// slot bounds how many prepares work at once.
-func (s *Service) slot(ctx context.Context, wait func()) (release func(), err error) {
-	release = func() { <-s.slots }
-	select {
-	case s.slots <- struct{}{}:
-		return release, nil
-	default:
-	}
-	wait()
-	select {
-	case s.slots <- struct{}{}:
-		return release, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
 }
 
 // clusterPlatforms is prepare's question.

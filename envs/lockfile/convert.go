@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Parse reads a pixi.lock of version 6 or 7. Errors wrap ErrLock and name the
@@ -112,6 +114,22 @@ func platformOf(name, subdir string, virtual []string, entries []*entry) *Platfo
 		seen[e] = true
 	}
 	return p
+}
+
+// maxName bounds an environment's name in bytes.
+const maxName = 128
+
+// checkEnvironmentName refuses what pixi gives no environment and what a command
+// line, a path or another user's terminal would take for something else.
+func checkEnvironmentName(line int, name string) error {
+	bad := name == "" || len(name) > maxName || name[0] == '-' || !utf8.ValidString(name)
+	for _, r := range name {
+		bad = bad || !unicode.IsPrint(r) || strings.ContainsRune(" /\\'\"`$", r)
+	}
+	if bad {
+		return fmt.Errorf("%w: line %d: %q is no name for an environment: letters, digits, `-`, `_` and the like are", ErrLock, line, name)
+	}
+	return nil
 }
 
 // add puts a platform into its environment, or passes it over.

@@ -32,6 +32,9 @@ func (m *v6Lock) convert(lock *Lock) error {
 		conda[key] = append(conda[key], e)
 	}
 	for _, env := range m.environments {
+		if err := checkEnvironmentName(env.line, env.name); err != nil {
+			return err
+		}
 		out := &Environment{Name: env.name, Channels: env.channels}
 		for _, platform := range env.platforms {
 			entries := make([]*entry, 0, len(platform.refs))

@@ -38,6 +38,9 @@ func (m *v7Lock) convert(lock *Lock) error {
 		platforms[m.platforms[i].name] = &m.platforms[i]
 	}
 	for _, env := range m.environments {
+		if err := checkEnvironmentName(env.line, env.name); err != nil {
+			return err
+		}
 		out := &Environment{Name: env.name, Channels: env.channels}
 		for _, use := range env.uses {
 			entries := make([]*entry, 0, len(use.refs))

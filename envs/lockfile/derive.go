@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // dist is what an archive's name says.
@@ -179,7 +180,7 @@ func safe(part string) bool {
 		return false
 	}
 	for _, r := range part {
-		if r <= ' ' || r == '/' || r == '\\' || r == 0x7f || r == '\uFFFD' {
+		if r == ' ' || !unicode.IsPrint(r) || r == '/' || r == '\\' || r == '\uFFFD' {
 			return false
 		}
 	}

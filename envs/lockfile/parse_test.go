@@ -163,6 +163,24 @@ func TestShape(t *testing.T) {
 	}
 }
 
+// A name reaches messages, command lines and other users' terminals.
+func TestNamesOfEnvironments(t *testing.T) {
+	for _, version := range []string{"version: 6\n", "version: 7\nplatforms: [{name: linux-64}]\n"} {
+		parse := func(name string) error {
+			_, err := lockfile.Parse([]byte(version + "environments:\n  " + name + ":\n    channels: []\n    packages: {}\npackages: []\n"))
+			return err
+		}
+		for _, name := range []string{"default", "py311-cuda", "py_3.11", "größe", "CPU"} {
+			if err := parse(name); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		for _, name := range []string{`"a\e[31m"`, `"a\nb"`, `"a\u009b31m"`, `"a\u202eb"`, `"../x"`, `"a/b"`, `"a b"`, `"-e"`, `"$(x)"`, `"a'b"`, `""`, strings.Repeat("x", 129)} {
+			wantError(t, parse(name), "line ", "no name for an environment")
+		}
+	}
+}
+
 func TestUnknownEnvironmentAndPlatform(t *testing.T) {
 	lock, err := lockfile.Parse([]byte(variety))
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/hpcenv/hpcenv/envs/activation"
 	"github.com/hpcenv/hpcenv/envs/materialize"
 	"github.com/hpcenv/hpcenv/hooks/pin"
+	"github.com/hpcenv/hpcenv/internal/shellword"
 )
 
 // activateFlags name what the shim knows of the step.
@@ -147,7 +148,7 @@ func locate(p *pin.Pin, store, prefixRoot string) (*place, error) {
 		if _, statErr := os.Stat(filepath.Join(store, "FORMAT")); statErr != nil {
 			return nil, refuse(api.ExitUnreachable, "the store %s cannot be read on this node: %w; next: exclude the node (--exclude) and tell the administrator", store, statErr)
 		}
-		return nil, refuse(api.ExitLate, "%s is not made for %s yet; next: `hpcenv prepare -e %s --platform %s`, then submit again", what, platform, p.Environment, platform)
+		return nil, refuse(api.ExitLate, "%s is not made for %s yet; next: `hpcenv prepare -e %s --platform %s %s`, then submit again", what, platform, p.Environment, platform, shellword.Quote(p.LockPath))
 	case err != nil:
 		return nil, refuse(api.ExitUnreachable, "the store cannot be read on this node: %w; next: exclude the node (--exclude) and tell the administrator", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"io"
-	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -31,7 +30,7 @@ type attachFlags struct {
 // attach makes the cluster's trees of this platform visible at the prefix root,
 // in the mount namespace it was started in. It runs as root with an empty
 // environment. On storage that refuses root only the user may look at the
-// trees, so a child with the user's identity opens the directory and hands the
+// trees, so a child that has become the user opens the directory and hands the
 // descriptor over; root mounts the descriptor and never a path.
 func attach(args []string) error {
 	var f attachFlags
@@ -49,8 +48,8 @@ func attach(args []string) error {
 		return err
 	}
 	if !*pinned {
-		// srun --jobid from a login shell: only the job's own pin tells whether
-		// there is anything to attach.
+		// The step's own pin asks for nothing (a user's own store), or there is
+		// none (srun --jobid from a login shell): only the job's file tells.
 		p, err := jobPin(f.runDir, f.job)
 		if err != nil || p == nil || p.Delivery() == pin.Own {
 			return err
@@ -122,26 +121,22 @@ func openAsUser(dir string, f attachFlags) (int, error) {
 	if f.uid < 0 || f.gid < 0 {
 		return -1, refuse(api.ExitUsage, "attach needs --uid and --gid")
 	}
-	groups, err := parseGroups(f.groups)
-	if err != nil {
-		return -1, err
-	}
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return -1, fmt.Errorf("socketpair: %w", err)
 	}
 	ours, theirs := os.NewFile(uintptr(pair[0]), "attach"), os.NewFile(uintptr(pair[1]), "open")
 	defer ours.Close()
-	cmd := exec.Command("/proc/self/exe", "spank", "open", "--dir="+dir, "--owner="+strconv.Itoa(f.owner))
+	cmd := exec.Command("/proc/self/exe", "spank", "open", "--dir="+dir, "--owner="+strconv.Itoa(f.owner),
+		"--uid="+strconv.Itoa(f.uid), "--gid="+strconv.Itoa(f.gid), "--groups="+f.groups)
 	cmd.Env = []string{}
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{theirs}
 	var said limited
 	cmd.Stderr = &said
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Credential: &syscall.Credential{Uid: uint32(f.uid), Gid: uint32(f.gid), Groups: groups},
-		Pdeathsig:  syscall.SIGKILL,
-	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	// Whatever still holds its stderr does not delay the verdict.
+	cmd.WaitDelay = time.Second
 	if err := cmd.Start(); err != nil {
 		theirs.Close()
 		return -1, fmt.Errorf("starting the opening child: %w", err)
@@ -177,33 +172,6 @@ func openAsUser(dir string, f attachFlags) (int, error) {
 	return -1, refuse(api.ExitUnreachable, "%s could not be opened: %w", dir, errors.Join(err, waitErr))
 }
 
-// openForRoot is the child of attach: as the user, it opens one directory,
-// checks that it is the store owner's, and sends the descriptor on fd 3.
-func openForRoot(args []string) error {
-	fl := newFlags("open")
-	dir := fl.String("dir", "", "")
-	owner := fl.Int("owner", -1, "")
-	if err := parse(fl, args); err != nil {
-		return err
-	}
-	fd, err := unix.Open(*dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return refuse(api.ExitUnreachable, "the store is not mounted here: %w; next: tell the administrator that this node lacks it, or exclude the node (--exclude)",
-			&fs.PathError{Op: "open", Path: *dir, Err: err})
-	}
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return refuse(api.ExitUnreachable, "store: %w", &fs.PathError{Op: "stat", Path: *dir, Err: err})
-	}
-	if *owner >= 0 && int(st.Uid) != *owner {
-		return refuse(api.ExitUnreachable, "%s belongs to uid %d, not to the configured owner %d; it is not mounted; next: the administrator checks owner= in plugstack.conf", *dir, st.Uid, *owner)
-	}
-	if st.Mode&0o022 != 0 {
-		return refuse(api.ExitUnreachable, "%s may be written by others (mode %04o); it is not mounted; next: the administrator runs chmod go-w on it", *dir, st.Mode&0o7777)
-	}
-	return unix.Sendmsg(3, []byte{0}, unix.UnixRights(fd), nil, 0)
-}
-
 // receiveFD reads one byte and the descriptor that comes with it.
 func receiveFD(c *net.UnixConn) (int, error) {
 	buf, oob := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
@@ -226,18 +194,6 @@ func receiveFD(c *net.UnixConn) (int, error) {
 		}
 	}
 	return -1, errors.New("the opening child sent no descriptor")
-}
-
-func parseGroups(list string) ([]uint32, error) {
-	var groups []uint32
-	for _, g := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' }) {
-		n, err := strconv.ParseUint(g, 10, 32)
-		if err != nil {
-			return nil, refuse(api.ExitUsage, "attach: --groups: %w", err)
-		}
-		groups = append(groups, uint32(n))
-	}
-	return groups, nil
 }
 
 // limited keeps the first bytes of what a child says.

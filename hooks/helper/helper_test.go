@@ -201,7 +201,7 @@ func published(t *testing.T) (root, prefix string) {
 		t.Fatal(err)
 	}
 	put(filepath.Join(root, "meta", testID, hostPlatform()+".json"), &materialize.Meta{ID: testID, Activation: static})
-	put(filepath.Join(root, "locks", testLock, "index.json"), &lockfile.Index{Digest: testLock, Environments: map[string]lockfile.IndexEnvironment{
+	put(filepath.Join(root, "locks", testLock, "index.json"), &lockfile.Index{Digest: testLock, Linker: materialize.LinkerVersion, Environments: map[string]lockfile.IndexEnvironment{
 		"default": {ID: testID, Platforms: []string{"linux-64", "linux-aarch64"}}}})
 	return root, prefix
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/hpcenv/hpcenv/hooks/pin"
 )
 
-// DefaultRunDir is where prolog leaves the pins of a node's jobs.
-const DefaultRunDir = "/run/hpcenv"
+// DefaultRunDir is where prolog leaves the pins of a node's jobs. It is root's:
+// a daemon's own /run/hpcenv is another account's, and goes when the daemon stops.
+const DefaultRunDir = "/run/hpcenv-node"
 
 // prologTimeout bounds prolog and epilog: a run directory on local storage
 // answers at once or not at all, and slurmd waits meanwhile.
@@ -63,6 +64,11 @@ func leavePin(runDir, job, wire string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
+	for _, dir := range []string{runDir, filepath.Dir(path)} {
+		if err := ownDirectory(dir); err != nil {
+			return err
+		}
+	}
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-")
 	if err != nil {
 		return err
@@ -75,6 +81,19 @@ func leavePin(runDir, job, wire string) error {
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(tmp.Name()))
+	}
+	return nil
+}
+
+// ownDirectory refuses a directory in which others could move root's files about.
+func ownDirectory(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.IsDir() || int(st.Uid) != os.Geteuid() || info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("%s must be a directory that only root may write to; next: the administrator names another run_dir, in plugstack.conf and in the prolog", path)
 	}
 	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/hpcenv/hpcenv/envs/activation"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/hooks/pin"
+	"github.com/hpcenv/hpcenv/internal/shellword"
 )
 
 // defaultWait bounds how long a submission waits for its environments.
@@ -32,8 +33,11 @@ type submission struct {
 	store, socket    string
 	prefixRoot       string
 	lock, name, wait string
+	check            string // on or off; what it switches comes with selection
 	inherited        string
 	step             bool
+	// component of a heterogeneous submission, from 0.
+	component int
 
 	// timeout is wait, parsed.
 	timeout time.Duration
@@ -55,9 +59,9 @@ func submitMain(ctx context.Context, args []string, deps Deps) int {
 	fl.StringVar(&s.wait, "wait", "", "")
 	fl.StringVar(&s.inherited, "pin", "", "")
 	fl.BoolVar(&s.step, "step", false, "")
-	fl.String("check", "", "") // the comparison with the inventory comes with selection
+	fl.StringVar(&s.check, "check", "", "")
+	fl.IntVar(&s.component, "component", 0, "")
 	fl.Int("owner", -1, "")
-	fl.Int("component", 0, "")
 	err := parse(fl, args)
 	if err == nil {
 		ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -71,6 +75,9 @@ func (s *submission) run(ctx context.Context, stdout io.Writer) error {
 	var err error
 	if s.timeout, err = parseWait(s.wait); err != nil {
 		return err
+	}
+	if s.check != "" && s.check != "on" && s.check != "off" {
+		return refuse(api.ExitUsage, "--env-check=%s is neither on nor off; next: leave it out, or say on or off", s.check)
 	}
 	wanted, err := s.wanted()
 	if err != nil {
@@ -94,7 +101,9 @@ func (s *submission) run(ctx context.Context, stdout io.Writer) error {
 	}
 	out := newRecords(stdout)
 	out.put("pin", wire)
-	if s.context == "salloc" {
+	// The shell of a heterogeneous allocation is in component 0, as a batch
+	// script is.
+	if s.context == "salloc" && s.component == 0 {
 		s.activateShell(ctx, p, store, out)
 	}
 	if err := out.flush(); err != nil {
@@ -192,7 +201,7 @@ func (s *submission) prepare(ctx context.Context, st *submitStore, w *wanted) er
 		req.Activations = map[string][]byte{w.name: w.activation}
 	}
 	if s.timeout == 0 {
-		return refuse(api.ExitLate, "%s of %s is not prepared, and --env-wait=0 says not to wait; next: hpcenv prepare -e %s", w.name, w.shown, w.name)
+		return refuse(api.ExitLate, "%s of %s is not prepared, and --env-wait=0 says not to wait; next: hpcenv prepare -e %s %s", w.name, w.shown, w.name, shellword.Quote(w.shown))
 	}
 	waiting, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()

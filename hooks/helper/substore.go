@@ -12,6 +12,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/envs/materialize"
 )
 
 // submitStore is a store as a submission sees it: read-only files.
@@ -115,6 +116,9 @@ func (st *submitStore) lookup(w *wanted) (*readiness, error) {
 	var ix lockfile.Index
 	if err := json.Unmarshal(b, &ix); err != nil {
 		return nil, refuse(api.ExitUnreachable, "the store's index of the lock %s is damaged: %w; next: hpcenv prepare", short(w.digest), err)
+	}
+	if ix.Linker != materialize.LinkerVersion {
+		return &r, nil // ids of another release; preparing makes today's
 	}
 	env, ok := ix.Environments[w.name]
 	if !ok {

@@ -5,12 +5,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/hpcenv/hpcenv/envs/project"
 	"github.com/hpcenv/hpcenv/hooks/pin"
@@ -54,7 +54,10 @@ func (s *submission) wanted() (*wanted, error) {
 	if s.lock == "" {
 		return s.wantedOfPin()
 	}
-	path := s.lock
+	path, err := expandHome(s.lock)
+	if err != nil {
+		return nil, err
+	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, "pixi.lock")
 	}
@@ -94,6 +97,10 @@ func (s *submission) wantedOfPin() (*wanted, error) {
 	if s.inherited == "" {
 		return nil, refuse(api.ExitUsage, "--env-name=%s names an environment, but no lock is given; next: add --env-lock=. (the directory of your pixi.lock)", s.name)
 	}
+	if size := os.Getenv("SLURM_HET_SIZE"); size != "" && size != "1" {
+		// Only component 0's pin is in the variables of a heterogeneous job.
+		return nil, refuse(api.ExitUsage, "--env-name=%s alone is ambiguous in a heterogeneous job, whose components may have a lock each; next: name the lock too (srun --env-lock=PATH --env-name=%s)", s.name, s.name)
+	}
 	p, err := pin.Decode(s.inherited)
 	if err != nil {
 		return nil, refuse(api.ExitUsage, "%w; next: name the lock with --env-lock", err)
@@ -116,7 +123,14 @@ func readLock(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, refuse(api.ExitUsage, "no lock file at %s; next: run `pixi lock` there, or name the lock (--env-lock=PATH)", path)
+		why := ""
+		if strings.ContainsRune(path, '$') {
+			why = " (variables are not expanded here)"
+		}
+		if _, err := os.Stat(filepath.Dir(path)); err != nil {
+			return nil, refuse(api.ExitUsage, "no lock file at %s%s: there is no such directory; next: correct --env-lock=PATH", path, why)
+		}
+		return nil, refuse(api.ExitUsage, "no lock file at %s%s; next: run `pixi lock` there, or name the lock (--env-lock=PATH)", path, why)
 	case errors.Is(err, fs.ErrPermission):
 		return nil, refuse(api.ExitUsage, "the lock file cannot be read: %w; next: check its permissions", err)
 	case err != nil:
@@ -136,5 +150,16 @@ func readLock(path string) ([]byte, error) {
 	return data, nil
 }
 
-// fmtID shortens an id for messages.
-func fmtID(id string) string { return fmt.Sprintf("%.8s", id) }
+// expandHome does what the shell does not: the ~ of --env-lock=~/p and of
+// #SBATCH lines reaches us as it is.
+func expandHome(path string) (string, error) {
+	rest, ok := strings.CutPrefix(path, "~")
+	if !ok || (rest != "" && rest[0] != '/') {
+		return path, nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", refuse(api.ExitUsage, "--env-lock=%s: %w; next: write the path out", path, err)
+	}
+	return home + rest, nil
+}

@@ -21,15 +21,16 @@ var allowed = map[string][]string{
 	"envs":                {"cache"},
 	"slurm":               {"envs", "cache"},
 	"slurm/launchbench":   {"hooks/pin", "internal/figure"}, // a program that measures
-	"hooks":               {"envs", "cache", "daemon/api", "internal/clientconf", "internal/version", "slurm"},
+	"hooks":               {"envs", "cache", "daemon/api", "internal/clientconf", "internal/shellword", "internal/version", "slurm"},
 	"daemon":              {"slurm", "hooks", "envs", "cache", "internal/version"},
 	"daemon/api":          {}, // a leaf: types and the client
 	"daemon/service":      {"daemon/api", "daemon/inventory", "slurm", "hooks", "envs", "cache", "internal/version"},
-	"cmd":                 {"daemon", "hooks", "slurm", "envs", "cache", "internal/clientconf", "internal/version"},
+	"cmd":                 {"daemon", "hooks", "slurm", "envs", "cache", "internal/clientconf", "internal/shellword", "internal/version"},
 	"contrib":             {"envs", "cache", "daemon", "slurm", "hooks", "internal"},
 	"internal":            {"envs", "cache", "daemon", "slurm", "hooks", "cmd"},
 	"internal/clientconf": {},
 	"internal/version":    {},
+	"internal/shellword":  {},
 	"internal/testdata":   {},
 	"internal/condatest":  {},
 }

@@ -177,19 +177,25 @@ func (c *cluster) cmdSwitchOff(ts *testscript.TestScript, neg bool, args []strin
 	ts.Defer(func() { ts.Check(on()) })
 }
 
-// own-stores: the submit host's plugin knows no cluster store until the story
-// ends.
+// own-stores: the plugin knows no cluster store until the story ends, neither
+// on the submit host nor on the nodes.
 func (c *cluster) cmdOwnStores(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: own-stores")
 	}
-	path := filepath.Join(c.state, "etc/plugstack.conf")
-	b, err := os.ReadFile(path)
+	nodes, err := filepath.Glob(filepath.Join(c.state, "nodes/*/etc/plugstack.conf"))
 	ts.Check(err)
-	ts.Defer(func() { ts.Check(os.WriteFile(path, b, 0o644)) })
-	without := regexp.MustCompile(` store=\S+`).ReplaceAll(b, nil)
-	if bytes.Equal(b, without) {
-		ts.Fatalf("%s names no store:\n%s", path, b)
+	if len(nodes) == 0 {
+		ts.Fatalf("no node has a plugstack.conf")
 	}
-	ts.Check(os.WriteFile(path, without, 0o644))
+	for _, path := range append(nodes, filepath.Join(c.state, "etc/plugstack.conf")) {
+		b, err := os.ReadFile(path)
+		ts.Check(err)
+		without := regexp.MustCompile(` store=\S+`).ReplaceAll(b, nil)
+		if bytes.Equal(b, without) {
+			ts.Fatalf("%s names no store:\n%s", path, b)
+		}
+		ts.Defer(func() { ts.Check(os.WriteFile(path, b, 0o644)) })
+		ts.Check(os.WriteFile(path, without, 0o644))
+	}
 }

@@ -114,6 +114,7 @@ func (c *cluster) setup(env *testscript.Env) error {
 	}
 	env.Setenv("HPCENV_DEVCLUSTER", c.state)
 	env.Setenv("HOME", home)
+	env.Setenv("REPO", c.root)
 	env.Setenv("DEVCLUSTER", c.program)
 	env.Setenv("USERPATH", c.bin+":"+c.state+"/sw/bin:/usr/local/bin:/usr/bin:/bin")
 	env.Setenv("STORE", c.store)

@@ -50,7 +50,7 @@ void config_parse(struct config *c, int ac, char **av)
 		.owner = "",
 		.prefix_root = "/opt/hpcenv/e",
 		.socket = "/run/hpcenv/hpcenvd.sock",
-		.run_dir = "/run/hpcenv",
+		.run_dir = "/run/hpcenv-node",
 		.off = "/etc/hpcenv/off",
 		.scancel = "scancel",
 		.mount = MOUNT_STEP,

@@ -38,6 +38,14 @@ HPCENV_EXPORT int slurm_spank_init_post_opt(spank_t sp, int ac, char **av)
 	return 0;
 }
 
+HPCENV_EXPORT int slurm_spank_local_user_init(spank_t sp, int ac, char **av)
+{
+	(void)ac;
+	(void)av;
+	verdict_launched(sp, &config);
+	return 0;
+}
+
 HPCENV_EXPORT int slurm_spank_task_init_privileged(spank_t sp, int ac, char **av)
 {
 	(void)ac;

@@ -43,6 +43,7 @@ enum option_id { OPT_LOCK, OPT_NAME, OPT_WAIT, OPT_CHECK, OPT_COUNT };
 
 int options_register(spank_t sp);
 const char *options_value(enum option_id id); /* NULL = not given */
+bool options_from_variable(enum option_id id);
 void options_from_environment(bool srun);
 void options_clear_carriers(spank_t sp);
 
@@ -128,7 +129,7 @@ void submit_started(const struct config *c, bool srun);
 
 /* node.c: one slurmstepd and its tasks. */
 struct node {
-	enum { NODE_IDLE, NODE_OFF, NODE_ACTIVE } state;
+	enum { NODE_IDLE, NODE_ACTIVE } state;
 	const struct config *config;
 	char *pin;         /* NULL: the job's file tells */
 	bool entered; /* by a srun from outside the job */
@@ -140,7 +141,8 @@ struct node {
 	uid_t uid;
 	gid_t gid;
 	char name[256];    /* this node's */
-	char reason[256];  /* NODE_OFF: the first line of the off file */
+	bool off;          /* the off file is there: nothing is run, tasks are refused */
+	char reason[256];  /* its first line */
 	struct region *region;
 };
 
@@ -162,5 +164,6 @@ void refuse(const struct node *n, int code, const char *message) __attribute__((
 int verdict_signal(int code);
 int verdict_code(int status);
 void verdict_watch(void);
+void verdict_launched(spank_t sp, const struct config *c);
 
 #endif

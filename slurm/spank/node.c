@@ -72,15 +72,12 @@ void node_begin(spank_t sp, const struct config *c, struct node *n)
 	if (!pin && !(n->entered && job_has_file(n)))
 		return;
 	identify(sp, n, env);
-	if (config_switched_off(c, n->reason, sizeof(n->reason))) {
-		n->state = NODE_OFF;
-		return;
-	}
 	n->state = NODE_ACTIVE;
 	n->pin = pin ? strdup(pin) : NULL;
 	n->region = region_new();
 	n->broken = !n->region || (pin && !n->pin);
-	if (n->broken || c->bad[0])
+	n->off = config_switched_off(c, n->reason, sizeof(n->reason));
+	if (n->broken || c->bad[0] || n->off)
 		return; /* node_task refuses */
 	/* The pin of a user's own store needs no root; but the file of the
 	 * step's own job stands above an inherited pin. */
@@ -113,17 +110,16 @@ int node_task_privileged(spank_t sp, struct node *n)
 	return 0;
 }
 
-static void say_off(spank_t sp, const struct node *n)
+/* A job that asked for its environment must not run on the host's programs
+ * instead, least of all on some of its nodes. */
+static void refuse_off(const struct node *n)
 {
-	int task = 0;
 	char line[1024];
 
-	if (spank_get_item(sp, S_TASK_ID, &task) != ESPANK_SUCCESS || task != 0)
-		return;
-	int len = snprintf(line, sizeof(line), "hpcenv: %s: switched off by %s%s%s: the job runs without its environment\n", n->name,
-			   n->config->off, n->reason[0] ? ": " : "", n->reason);
-	if (len > 0 && write(STDERR_FILENO, line, (size_t)len) < 0)
-		slurm_error("hpcenv: switched off by %s", n->config->off);
+	snprintf(line, sizeof(line),
+		 "switched off by %s%s%s; this job needs its environment; next: exclude this node (--exclude=%s) or ask the administrator",
+		 n->config->off, n->reason[0] ? ": " : "", n->reason, n->name);
+	refuse(n, CODE_UNFIT, line);
 }
 
 static void launch(spank_t sp, const struct node *n)
@@ -131,6 +127,8 @@ static void launch(spank_t sp, const struct node *n)
 	struct region *g = n->region;
 	int code;
 
+	if (n->off)
+		refuse_off(n);
 	if (n->config->bad[0])
 		refuse(n, CODE_UNREACHABLE, n->config->bad);
 	if (n->broken)
@@ -167,10 +165,6 @@ int node_task(spank_t sp, struct node *n)
 	if (n->state == NODE_IDLE)
 		return 0;
 	name_node(sp, n);
-	if (n->state == NODE_OFF) {
-		say_off(sp, n);
-		return 0;
-	}
 	/* proctrack/linuxproc kills no process that is named slurmstepd, and a
 	 * task that waits here must be killable. */
 	prctl(PR_GET_NAME, name);

@@ -17,9 +17,13 @@
 
 #define OPTION_MAX 8192 /* bytes of a value; a path has at most 4096 */
 
+/* Leads a value that came from one of our variables. */
+#define FROM_VARIABLE '\x1f'
+
 static const char *const suffix[OPT_COUNT] = { "lock", "name", "wait", "check" };
 static const char *const variable[OPT_COUNT] = { "ENV_LOCK", "ENV_NAME", "ENV_WAIT", "ENV_CHECK" };
 static char *value[OPT_COUNT];
+static bool from_variable[OPT_COUNT];
 
 /* Slurm calls back more than once for one option (script, variable, command
  * line; both sides): the last value stands. On a node values mean nothing, the
@@ -30,6 +34,9 @@ static int given(int id, const char *arg, int remote)
 		return 0;
 	if (id < 0 || id >= OPT_COUNT)
 		return -1;
+	bool variable_gave = arg && arg[0] == FROM_VARIABLE;
+	if (variable_gave)
+		arg++;
 	if (!arg || !arg[0] || !strcmp(arg, "(null)")) {
 		slurm_error("hpcenv: --env-%s needs a value", suffix[id]);
 		return -1;
@@ -45,6 +52,7 @@ static int given(int id, const char *arg, int remote)
 	}
 	free(value[id]);
 	value[id] = copy;
+	from_variable[id] = variable_gave;
 	return 0;
 }
 
@@ -70,6 +78,13 @@ int options_register(spank_t sp)
 const char *options_value(enum option_id id)
 {
 	return value[id];
+}
+
+/* True if the value stands in a variable, not in the script or on the command
+ * line: it then is meant for whatever uses hpcenv, not for this submission. */
+bool options_from_variable(enum option_id id)
+{
+	return value[id] && from_variable[id];
 }
 
 static void carrier(char *buf, size_t size, const char *prefix, int id)
@@ -104,8 +119,11 @@ void options_from_environment(bool srun)
 		char own[64];
 		snprintf(own, sizeof(own), "%s%s", family, variable[i]);
 		const char *wish = getenv(own);
-		if (wish && wish[0])
-			setenv(name, wish, 1);
+		if (wish && wish[0]) {
+			char marked[OPTION_MAX + 3]; /* one too long is still told as such */
+			snprintf(marked, sizeof(marked), "%c%s", FROM_VARIABLE, wish);
+			setenv(name, marked, 1);
+		}
 		for (size_t f = 0; f < sizeof(families) / sizeof(families[0]); f++) {
 			snprintf(own, sizeof(own), "%s%s", families[f], variable[i]);
 			drop(own);

@@ -148,14 +148,17 @@ int submit(spank_t sp, const struct config *c, bool srun)
 	char reason[256];
 	int rc = 0;
 
+	/* a preference in the user's profile must not break jobs without hpcenv */
+	if (!options_value(OPT_LOCK) && !inherited && options_from_variable(OPT_NAME))
+		asked = false;
 	options_clear_carriers(sp);
 	if (asked) {
 		if (c->bad[0]) {
-			slurm_error("hpcenv: --env-lock cannot be used on this host: %s. The administrator must correct plugstack.conf.", c->bad);
+			slurm_error("hpcenv: --env-lock cannot be used on this host: %s; next: the administrator corrects plugstack.conf", c->bad);
 			return -1;
 		}
 		if (config_switched_off(c, reason, sizeof(reason))) {
-			slurm_error("hpcenv: switched off on this host by %s%s%s. Submit without --env-lock, or ask the administrator.",
+			slurm_error("hpcenv: switched off on this host by %s%s%s; next: submit without --env-lock, or ask the administrator",
 				    c->off, reason[0] ? ": " : "", reason);
 			return -1;
 		}

@@ -5,12 +5,17 @@
  * other nodes (SIGKILL, 137) would hide the code. The refusing tasks therefore
  * end by a real-time signal that carries it, which stands above SIGKILL, and
  * the plugin in srun turns srun's status back into the code. A srun without
- * the plugin exits with 128 + the signal. */
+ * the plugin exits with 128 + the signal.
+ *
+ * A program may exit with that very status itself. srun does not tell the two
+ * apart, so the status is believed only where a refusal can be its cause: in a
+ * step of several nodes, as long as nodes may still be activating. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "hpcenv.h"
@@ -46,14 +51,42 @@ static const char *meaning(int code)
 	return "the environment could not be activated";
 }
 
+/* What a refusal may take beyond the time limits of attach and activate: the
+ * end of the step on its other nodes. */
+#define ENDING_SECONDS 60
+
 static pid_t watching;
+static unsigned long step_nodes; /* of all components launched so far */
+static time_t latest;            /* a refusal ends the step until then (CLOCK_MONOTONIC) */
+
+static time_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec;
+}
+
+/* verdict_launched is called in srun for each component when it is about to be
+ * launched: waiting for an allocation is over. */
+void verdict_launched(spank_t sp, const struct config *c)
+{
+	uint32_t nodes = 0;
+
+	if (watching != getpid())
+		return;
+	if (spank_get_item(sp, S_JOB_NNODES, &nodes) != ESPANK_SUCCESS)
+		nodes = 2; /* not known: perhaps several */
+	step_nodes += nodes;
+	latest = now() + (time_t)c->attach_timeout + (time_t)c->activate_timeout + ENDING_SECONDS;
+}
 
 static void at_exit(int status, void *unused)
 {
 	int code = verdict_code(status);
 
 	(void)unused;
-	if (!code || getpid() != watching)
+	if (!code || getpid() != watching || step_nodes < 2 || now() > latest)
 		return;
 	fprintf(stderr, "hpcenv: the step was ended on all its nodes, because a node could not start it: exit code %d, %s\n", code, meaning(code));
 	fflush(NULL);

@@ -37,7 +37,7 @@ func (a *app) inspectCmd() *cobra.Command {
 }
 
 func (a *app) inspectText(d *api.EnvironmentDetail) error {
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(plain{a.stdout}, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "id\t%s\n", d.ID)
 	for _, p := range d.Platforms {
 		fmt.Fprintf(w, "\nplatform\t%s\n", p.Platform)

@@ -44,7 +44,7 @@ func (a *app) listTable(envs []api.Environment) error {
 		_, err := fmt.Fprintln(a.stderr, "no environment is prepared yet\nnext: hpcenv prepare")
 		return err
 	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(plain{a.stdout}, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tENVIRONMENT\tPLATFORM\tPACKAGES\tFILES\tSIZE\tCREATED\tLOCK")
 	for _, e := range envs {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", short(e.ID), e.Name, e.Platform, e.Packages,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/hpcenv/hpcenv/internal/shellword"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -121,17 +122,17 @@ func (a *app) next(ctx context.Context, svc api.Service, req *api.PrepareRequest
 		if _, err := exec.LookPath("sbatch"); errors.Is(err, exec.ErrNotFound) {
 			cmd := "hpcenv run"
 			if where != "." {
-				cmd += " --lock " + quote(where)
+				cmd += " --lock " + shellword.Quote(where)
 			}
 			if name != "" {
-				cmd += " -e " + quote(name)
+				cmd += " -e " + shellword.Quote(name)
 			}
 			return cmd + " -- COMMAND"
 		}
 	}
-	cmd := "sbatch --env-lock=" + quote(where)
+	cmd := "sbatch --env-lock=" + shellword.Quote(where)
 	if name != "" {
-		cmd += " --env-name=" + quote(name)
+		cmd += " --env-name=" + shellword.Quote(name)
 	}
 	return cmd + " job.sh"
 }
@@ -150,12 +151,4 @@ func (a *app) fromHere(lock string) string {
 		return rel
 	}
 	return at
-}
-
-// quote makes s one word of a shell where it is not one already.
-func quote(s string) string {
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+@:%,=") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

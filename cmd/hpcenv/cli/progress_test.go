@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"github.com/hpcenv/hpcenv/internal/shellword"
 	"strings"
 	"testing"
 
@@ -8,6 +9,22 @@ import (
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 )
+
+// What others have named reaches no terminal as a command.
+func TestListObeysNobody(t *testing.T) {
+	var out strings.Builder
+	a := &app{stdout: &out}
+	if err := a.listTable([]api.Environment{{ID: "0123456789", Name: "größe\x1b[2J\u009b31m\u202e\r"}}); err != nil {
+		t.Fatal(err)
+	}
+	detail := &api.EnvironmentDetail{Platforms: []api.PlatformDetail{{Notes: []string{"a\x1b]0;b\a"}}}}
+	if err := a.inspectText(detail); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "größe?[2J?31m??") || strings.ContainsAny(out.String(), "\x1b\u009b\u202e\r\a") {
+		t.Errorf("%q", out.String())
+	}
+}
 
 func TestFigures(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 9_949: "9.9 kB", 9_951: "10 kB", 999_499: "999 kB", 999_500: "1.0 MB", 3_100_000_000: "3.1 GB"} {
@@ -26,7 +43,7 @@ func TestFigures(t *testing.T) {
 		}
 	}
 	for s, want := range map[string]string{".": ".", "a b": "'a b'", "it's": `'it'\''s'`, "": "''"} {
-		if got := quote(s); got != want {
+		if got := shellword.Quote(s); got != want {
 			t.Errorf("%q: %s, want %s", s, got, want)
 		}
 	}

@@ -2,6 +2,7 @@ package channelserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -49,11 +50,11 @@ func (f *Fault) check() error {
 		}
 	case "truncate":
 		if f.After <= 0 {
-			return fmt.Errorf("fault truncate: after must be above 0")
+			return errors.New("fault truncate: after must be above 0")
 		}
 	case "slow":
 		if f.Rate <= 0 {
-			return fmt.Errorf("fault slow: rate must be above 0 bytes a second")
+			return errors.New("fault slow: rate must be above 0 bytes a second")
 		}
 	default:
 		return fmt.Errorf("fault %q: the kinds are drop, status, wrong, truncate, slow, norange, hang", f.Kind)

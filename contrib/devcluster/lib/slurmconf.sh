@@ -117,7 +117,7 @@ plugstack_conf() {
 	[ "$PLUGIN" = yes ] || return 0
 	printf 'required %s/sw/lib/hpcenv_spank.so helper=%s/sw/bin/hpcenv store=%s owner=%s prefix_root=%s socket=%s run_dir=%s off=%s mount=%s\n' \
 		"$STATE" "$STATE" "$store" "$(id -u hpcenvd)" "$PREFIX_ROOT" \
-		"$STATE/daemon/hpcenvd.sock" /run/hpcenv "$off" "$MOUNT_MODE"
+		"$STATE/daemon/hpcenvd.sock" /run/hpcenv-node "$off" "$MOUNT_MODE"
 }
 
 # hpcenv_conf STORE: /etc/hpcenv/hpcenv.conf.

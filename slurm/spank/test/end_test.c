@@ -66,6 +66,29 @@ static void one_of_many(void)
 	}
 }
 
+/* A node that starts its tasks later than the first signal comes. */
+static void a_late_node(void)
+{
+	if (getuid() != 0) {
+		fprintf(stderr, "SKIPPED: not root, scancel cannot be run as the job's user\n");
+		return;
+	}
+	fake.nnodes = 2;
+	scancel(SCRIPT "[ $(wc -l < $(dirname $0)/cancelled) -lt 3 ] || { echo 'error: no such step' >&2; exit 1; }\n");
+	control_file("activate.exit", "3");
+	begin("1:own:{}");
+	CHECK(run_tasks(1, "") == 128 + 53);
+	CHECK(!slurm_spank_exit(NULL, 0, NULL));
+	const char *p = cancelled();
+	int lines = 0;
+	while ((p = strchr(p, '\n'))) {
+		lines++;
+		p++;
+	}
+	CHECK(lines == 3); /* repeated until the step is not there any more */
+	CHECK_STR(fake.errors, "");
+}
+
 /* A step over two components: both are ended, though this one has one node. */
 static void components(void)
 {
@@ -132,8 +155,10 @@ static void not_refused(void)
 	CHECK_STR(cancelled(), "");
 }
 
-static int srun_ends(int status, char *text, size_t size)
+/* A srun that launches one component of so many nodes and ends so. */
+static int srun_ends(uint32_t nodes, int status, char *text, size_t size)
 {
+	static const struct config c = { .attach_timeout = 1, .activate_timeout = 1 };
 	int fd[2], got;
 
 	CHECK(!pipe(fd));
@@ -142,6 +167,9 @@ static int srun_ends(int status, char *text, size_t size)
 		dup2(fd[1], 2);
 		verdict_watch();
 		verdict_watch();
+		fake.nnodes = nodes;
+		if (nodes)
+			verdict_launched(NULL, &c);
 		exit(status);
 	}
 	close(fd[1]);
@@ -159,18 +187,24 @@ static void verdicts(void)
 	for (int code = 1; code <= CODE_LAST; code++) {
 		CHECK(verdict_signal(code) > SIGRTMIN && verdict_signal(code) < SIGRTMAX);
 		CHECK(verdict_code(128 + verdict_signal(code)) == code);
-		CHECK(srun_ends(128 + verdict_signal(code), text, sizeof(text)) == code);
+		CHECK(srun_ends(2, 128 + verdict_signal(code), text, sizeof(text)) == code);
 		CHECK_HAS(text, "the step was ended on all its nodes");
+		/* with one node, or before any, it is the program's own exit code */
+		for (uint32_t nodes = 0; nodes < 2; nodes++) {
+			CHECK(srun_ends(nodes, 128 + verdict_signal(code), text, sizeof(text)) == 128 + verdict_signal(code));
+			CHECK_STR(text, "");
+		}
 	}
 	static const int user[] = { 0, 1, 3, 137, 143, 139, 255, 128 + 50, 128 + 56 };
 	for (size_t i = 0; i < sizeof(user) / sizeof(user[0]); i++) {
-		CHECK(srun_ends(user[i], text, sizeof(text)) == user[i]);
+		CHECK(srun_ends(2, user[i], text, sizeof(text)) == user[i]);
 		CHECK_STR(text, "");
 	}
 }
 
 const struct test tests_end[] = {
 	{ "end: one node of many refuses", one_of_many },
+	{ "end: a node starts its tasks late", a_late_node },
 	{ "end: a step over components", components },
 	{ "end: scancel fails", cancel_fails },
 	{ "end: nothing is cancelled otherwise", not_refused },

@@ -141,17 +141,19 @@ static void order(void)
 	setenv("_SLURM_SPANK_OPTION_hpcenv_env_check", "outer", 1);
 	CHECK(!hook_init());
 	CHECK(fake.option_count == 4);
-	CHECK_STR(getenv("SLURM_SPANK__SLURM_SPANK_OPTION_hpcenv_env_lock"), "variable");
+	CHECK_STR(getenv("SLURM_SPANK__SLURM_SPANK_OPTION_hpcenv_env_lock"), "\x1f" "variable");
 	CHECK_STR(getenv("SLURM_SPANK__SLURM_SPANK_OPTION_hpcenv_env_name"), NULL);
 	CHECK_STR(getenv("SLURM_SPANK__SLURM_SPANK_OPTION_hpcenv_env_wait"), NULL);
 	CHECK_STR(getenv("_SLURM_SPANK_OPTION_hpcenv_env_check"), NULL);
 	CHECK(!getenv("SBATCH_ENV_LOCK") && !getenv("SALLOC_ENV_LOCK") && !getenv("SLURM_ENV_NAME") && !getenv("SBATCH_ENV_NAME"));
 
 	call("env-lock", "script", 0, 0);
-	call("env-lock", "variable", 0, 0);
+	call("env-lock", "\x1f" "variable", 0, 0);
 	CHECK_STR(options_value(OPT_LOCK), "variable");
+	CHECK(options_from_variable(OPT_LOCK));
 	call("env-lock", "command", 0, 0);
 	CHECK_STR(options_value(OPT_LOCK), "command");
+	CHECK(!options_from_variable(OPT_LOCK));
 	call("env-lock", "from the node", 1, 0);
 	CHECK_STR(options_value(OPT_LOCK), "command");
 	call("env-name", "", 0, -1);
@@ -171,11 +173,11 @@ static void family(void)
 	setenv("SLURM_ENV_LOCK", "r", 1);
 	program_invocation_short_name = "salloc";
 	options_from_environment(false);
-	CHECK_STR(getenv("SLURM_SPANK__SLURM_SPANK_OPTION_hpcenv_env_lock"), "a");
+	CHECK_STR(getenv("SLURM_SPANK__SLURM_SPANK_OPTION_hpcenv_env_lock"), "\x1f" "a");
 	setenv("SALLOC_ENV_LOCK", "a", 1);
 	setenv("SLURM_ENV_LOCK", "r", 1);
 	options_from_environment(true);
-	CHECK_STR(getenv("SLURM_SPANK__SLURM_SPANK_OPTION_hpcenv_env_lock"), "r");
+	CHECK_STR(getenv("SLURM_SPANK__SLURM_SPANK_OPTION_hpcenv_env_lock"), "\x1f" "r");
 }
 
 const struct test tests_input[] = {

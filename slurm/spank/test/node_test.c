@@ -70,6 +70,8 @@ static void job_file(void)
 	spank_unsetenv(NULL, ATTACH_VARIABLE);
 	begin("1:own:{}"); /* the job's own file stands above an inherited pin */
 	CHECK(helper_calls("attach") == 2);
+	CHECK_HAS(helper_log(), "--job=42 --pinned=0 environment");
+	CHECK(!strstr(helper_log(), "--pinned=1"));
 }
 
 static void mount_job(void)
@@ -222,9 +224,9 @@ static void off(void)
 	control_file("off", "repair\n");
 	fake_put("PATH", "/usr/bin");
 	begin("1:tree:{}");
-	CHECK(run_tasks(4, "PATH=/usr/bin") == 0);
+	CHECK(run_tasks(4, "PATH=/usr/bin") == 3);
 	CHECK(said_once(": switched off by "));
-	CHECK(said_once("off: repair: the job runs without its environment\n"));
+	CHECK(said_once("off: repair; this job needs its environment; next: "));
 	CHECK(!fake.mounts);
 	CHECK_STR(helper_log(), "");
 }

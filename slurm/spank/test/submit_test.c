@@ -53,6 +53,62 @@ static void nothing(void)
 	CHECK_STR(helper_log(), "");
 }
 
+/* What Slurm does with the variable of an option. */
+static void slurm_reads_variables(void)
+{
+	char name[128];
+
+	for (int i = 0; i < fake.option_count; i++) {
+		snprintf(name, sizeof(name), "SLURM_SPANK__SLURM_SPANK_OPTION_hpcenv_env_%s", fake.options[i].name + 4);
+		if (getenv(name))
+			CHECK(!fake.options[i].cb(fake.options[i].val, getenv(name), 0));
+	}
+}
+
+/* A name in a variable is a preference; on the command line it is a wish. */
+static void name_alone(void)
+{
+	char *before = environment();
+
+	setenv("SBATCH_ENV_NAME", "gex", 1);
+	with(NULL);
+	slurm_reads_variables();
+	CHECK(!hook_post_opt());
+	char *after = environment();
+	CHECK_STR(after, before);
+	CHECK_STR(helper_log(), "");
+	setenv("SBATCH_ENV_NAME", "gex", 1);
+	with(NULL);
+	slurm_reads_variables();
+	for (int i = 0; i < fake.option_count; i++)
+		if (!strcmp(fake.options[i].name, "env-name"))
+			CHECK(!fake.options[i].cb(fake.options[i].val, "gex", 0));
+	hook_post_opt();
+	CHECK_HAS(helper_log(), "--lock= --name=gex ");
+}
+
+static void name_with_lock(void)
+{
+	setenv("SBATCH_ENV_NAME", "gex", 1);
+	setenv("SBATCH_ENV_LOCK", "a.lock", 1);
+	with(NULL);
+	slurm_reads_variables();
+	CHECK(!hook_post_opt());
+	CHECK_HAS(helper_log(), "--lock=a.lock --name=gex --wait=");
+}
+
+static void name_in_a_job(void)
+{
+	fake.context = S_CTX_LOCAL;
+	setenv("SLURM_JOB_ID", "5", 1);
+	setenv(PIN_VARIABLE, "1:tree:old", 1);
+	setenv("SLURM_ENV_NAME", "gex", 1);
+	with(NULL);
+	slurm_reads_variables();
+	CHECK(!hook_post_opt());
+	CHECK_HAS(helper_log(), "--lock= --name=gex --wait= --check= --pin=1:tree:old ");
+}
+
 static void pins(void)
 {
 	program_invocation_short_name = "sbatch";
@@ -147,7 +203,7 @@ static void helper_missing(void)
 
 static void switched_off(void)
 {
-	fails("off", "repair until noon\nsecond line", "off: repair until noon. Submit without");
+	fails("off", "repair until noon\nsecond line", "off: repair until noon; next: submit without");
 	CHECK_STR(helper_log(), "");
 }
 
@@ -207,6 +263,9 @@ static void interrupted(void)
 const struct test tests_submit[] = {
 	{ "submit: without the option nothing happens", nothing },
 	{ "submit: pins", pins },
+	{ "submit: a name in a variable alone asks for nothing", name_alone },
+	{ "submit: a name and a lock in variables", name_with_lock },
+	{ "submit: a name in a variable inside a job", name_in_a_job },
 	{ "submit: a nested submission inherits the pin", inherits },
 	{ "submit: components of a heterogeneous job", components },
 	{ "submit: srun in a job", step },

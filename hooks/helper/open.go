@@ -1,0 +1,87 @@
+package helper
+
+import (
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hpcenv/hpcenv/daemon/api"
+)
+
+// openForRoot is the child of attach: it becomes the user, opens one directory,
+// checks that it is the store owner's, and sends the descriptor on fd 3.
+func openForRoot(args []string) error {
+	fl := newFlags("open")
+	dir := fl.String("dir", "", "")
+	owner, uid, gid := fl.Int("owner", -1, ""), fl.Int("uid", -1, ""), fl.Int("gid", -1, "")
+	groups := fl.String("groups", "", "")
+	if err := parse(fl, args); err != nil {
+		return err
+	}
+	if err := becomeUser(*uid, *gid, *groups); err != nil {
+		return err
+	}
+	fd, err := unix.Open(*dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return refuse(api.ExitUnreachable, "the store is not mounted here: %w; next: tell the administrator that this node lacks it, or exclude the node (--exclude)",
+			&fs.PathError{Op: "open", Path: *dir, Err: err})
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return refuse(api.ExitUnreachable, "store: %w", &fs.PathError{Op: "stat", Path: *dir, Err: err})
+	}
+	if *owner >= 0 && int(st.Uid) != *owner {
+		return refuse(api.ExitUnreachable, "%s belongs to uid %d, not to the configured owner %d; it is not mounted; next: the administrator checks owner= in plugstack.conf", *dir, st.Uid, *owner)
+	}
+	if st.Mode&0o022 != 0 {
+		return refuse(api.ExitUnreachable, "%s may be written by others (mode %04o); it is not mounted; next: the administrator runs chmod go-w on it", *dir, st.Mode&0o7777)
+	}
+	return unix.Sendmsg(3, []byte{0}, unix.UnixRights(fd), nil, 0)
+}
+
+// becomeUser gives up root for good. The process does it itself, after its exec:
+// only so does the kernel keep the user from tracing it and looking into it. A
+// child that is exec'ed as the user could be made to send root any directory in
+// the place of the one that was checked.
+func becomeUser(uid, gid int, groups string) error {
+	if uid < 0 || gid < 0 {
+		return refuse(api.ExitUsage, "open needs --uid and --gid")
+	}
+	ids, err := parseGroups(groups)
+	if err != nil {
+		return err
+	}
+	if err := syscall.Setgroups(ids); err != nil {
+		return fmt.Errorf("giving up root's groups: %w", err)
+	}
+	if err := syscall.Setresgid(gid, gid, gid); err != nil {
+		return fmt.Errorf("giving up root's group: %w", err)
+	}
+	if err := syscall.Setresuid(uid, uid, uid); err != nil {
+		return fmt.Errorf("giving up root: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("shutting tracers out: %w", err)
+	}
+	// The change of identity has cleared it.
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return fmt.Errorf("tying the opening child to its parent: %w", err)
+	}
+	return nil
+}
+
+func parseGroups(list string) ([]int, error) {
+	var groups []int
+	for _, g := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' }) {
+		n, err := strconv.ParseUint(g, 10, 32)
+		if err != nil {
+			return nil, refuse(api.ExitUsage, "attach: --groups: %w", err)
+		}
+		groups = append(groups, int(n))
+	}
+	return groups, nil
+}

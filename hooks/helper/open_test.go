@@ -1,0 +1,110 @@
+package helper
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestMain lets this program be the opening child, as the helper's own does.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "spank" {
+		os.Exit(Main(os.Args[1:], Deps{}))
+	}
+	if len(os.Args) > 1 && os.Args[1] == "become" {
+		if err := becomeUser(12345, 12346, "12347,12348"); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		status, err := os.ReadFile("/proc/thread-self/status")
+		dumpable, perr := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
+		fmt.Printf("%s\ndumpable %d\n%v %v\n", status, dumpable, err, perr)
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func needRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("NOT ROOT: a child cannot become another user")
+	}
+}
+
+// The user must not be able to trace the child that hands a descriptor to root.
+func TestOpeningChildCannotBeTraced(t *testing.T) {
+	needRoot(t)
+	out, err := exec.Command("/proc/self/exe", "become").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{
+		"Uid:\t12345\t12345\t12345\t12345\n", "Gid:\t12346\t12346\t12346\t12346\n", "Groups:\t12347 12348 \n",
+		"CapPrm:\t0000000000000000\n", "CapEff:\t0000000000000000\n", "dumpable 0\n",
+	} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("the child lacks %q:\n%s", want, out)
+		}
+	}
+}
+
+// What the user cannot reach, root does not get through the child; what it can
+// reach must be the owner's.
+func TestOpenAsUser(t *testing.T) {
+	needRoot(t)
+	base, err := os.MkdirTemp("/tmp", "hpcenv-open-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(base); err != nil {
+			t.Error(err)
+		}
+	})
+	open, shut := filepath.Join(base, "open"), filepath.Join(base, "shut")
+	for dir, mode := range map[string]os.FileMode{base: 0o755, open: 0o755, shut: 0o700, shut + "/in": 0o755} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(dir, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := attachFlags{owner: 0, uid: 12345, gid: 12346, groups: "12347"}
+	fd, err := openAsUser(open, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Close(fd); err != nil {
+		t.Error(err)
+	}
+	if fd, err := openAsUser(filepath.Join(shut, "in"), f); err == nil || !strings.Contains(err.Error(), "permission denied") {
+		t.Errorf("a directory that the user cannot reach: descriptor %d, error %v", fd, err)
+	}
+	f.owner = 77
+	if fd, err := openAsUser(open, f); err == nil || !strings.Contains(err.Error(), "belongs to uid 0") {
+		t.Errorf("a directory of another owner: descriptor %d, error %v", fd, err)
+	}
+}
+
+// A job on a user's own store has nothing for root to attach, also where the
+// prolog left its pin and no cluster store is configured.
+func TestAttachOfAnOwnStore(t *testing.T) {
+	needRoot(t)
+	run := t.TempDir()
+	if err := leavePin(run, "7", ownPin()); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"--store=", "--prefix-root=/nonexistent/e", "--uid=12345", "--gid=12346", "--groups=", "--run-dir=" + run, "--job=7"}
+	if err := attach(append(args, "--pinned=0")); err != nil {
+		t.Errorf("an own store: %v", err)
+	}
+	if err := attach(append(args, "--pinned=1")); err == nil || !strings.Contains(err.Error(), "no store is configured") {
+		t.Errorf("a pin of the cluster's store: %v", err)
+	}
+}
