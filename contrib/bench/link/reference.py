@@ -8,13 +8,13 @@ import json
 import sys
 import time
 
-from rattler import PackageRecord, RepoDataRecord, Subdir, install
+from rattler import BuildString, PackageRecord, RepoDataRecord, Subdir, install
 
 
 def record(p):
     return RepoDataRecord(
         PackageRecord(
-            name=p["name"], version=p["version"], build=p["build"], build_number=0, subdir=p["subdir"],
+            name=p["name"], version=p["version"], build=BuildString(p["build"]), build_number=0, subdir=p["subdir"],
             noarch="python" if p["noarch"] else None, depends=p["depends"],
             sha256=bytes.fromhex(p["sha256"]), md5=bytes.fromhex(p["md5"]), size=p["size"],
         ),
