@@ -15,7 +15,7 @@ export HPCENV_BUILD := $(CURDIR)/$(BUILD)
 MODE_STORIES := TestStories/(batch|export|het|nested|overlap|path-kept|srun-salloc|without)$$
 
 .PHONY: all help setup build go-build shim demo test check unit ctest cluster counts \
-	test-slurm-24.11 bench-launch roots clean
+	test-slurm-24.11 bench-launch bench-link roots clean
 
 all: build
 
@@ -24,6 +24,7 @@ help:
 	@echo "make test              all tests, the aarch64 node included"
 	@echo "make test-slurm-24.11  the cluster tests on Slurm 24.11, from a Debian 13 root"
 	@echo "make bench-launch      what hpcenv adds to sbatch and to a step"
+	@echo "make bench-link        what making environments costs, against the reference installer"
 	@echo "make build             the programs and the SPANK plug-in, in build/"
 	@echo "make setup             install what is missing (Debian, Ubuntu; root)"
 	@echo "make clean             remove build/"
@@ -112,6 +113,10 @@ $(RESULTS):
 bench-launch: setup build
 	$(GO) build -o $(BUILD)/amd64/launchbench ./slurm/launchbench
 	contrib/bench/launch.sh
+
+bench-link: setup build
+	$(GO) build -o $(BUILD)/amd64/linkbench ./contrib/bench/link
+	contrib/bench/link.sh
 
 clean:
 	rm -rf $(BUILD)

@@ -30,6 +30,11 @@ type Store struct {
 	// good holds the pool names whose content this process knows to be right:
 	// hashed by it, or written by it.
 	good sync.Map
+	// verified holds, by path, the archives that this process has just fetched
+	// and verified (verifiedArchive); taking one in takes it out.
+	verified sync.Map
+	// memory bounds what decoders take together.
+	memory archive.Budget
 	// siblings holds, by pool name, the number of the sibling that takes links
 	// now; absent = the file itself.
 	siblings sync.Map

@@ -1,0 +1,44 @@
+#!/bin/bash
+# link.sh: what making prefixes costs (contrib/bench/link) against the reference
+# installer. Exits 1 if a figure is short.
+#
+# As root it works on an ext4 of its own, made in a sparse file, so that neither
+# the age nor the options of the machine's file system decide; otherwise, or with
+# HPCENV_BENCH_WORK=DIR, in a folder. Further arguments go to `link run`.
+set -euo pipefail
+
+repo=$(cd "$(dirname "$0")/../.." && pwd)
+bench=${HPCENV_BUILD:-$repo/build}/amd64/linkbench
+cache=${HPCENV_CACHE:-/var/cache/hpcenv-dev}
+rattler=0.28.0
+
+python=$cache/rattler-$rattler/bin/python
+if ! [ -x "$python" ]; then
+	rm -rf "$cache/rattler-$rattler.new"
+	python3 -m venv "$cache/rattler-$rattler.new"
+	"$cache/rattler-$rattler.new/bin/pip" install -q "py-rattler==$rattler"
+	# The interpreter's path is what counts, not that of the scripts beside it.
+	mv "$cache/rattler-$rattler.new" "$cache/rattler-$rattler"
+fi
+
+# The generated packages depend on their generator only.
+key=$(cat "$repo"/contrib/bench/link/stack/*.go | sha256sum | cut -c1-12)
+channel=$cache/bench-link-$key
+
+work=${HPCENV_BENCH_WORK:-}
+if [ -z "$work" ] && [ "$(id -u)" = 0 ]; then
+	work=$(mktemp -d "$cache/bench-link-work.XXXXXX")
+	cleanup() {
+		mountpoint -q "$work" && umount "$work"
+		rm -rf "$work" "$work.ext4"
+	}
+	trap cleanup EXIT
+	truncate -s 40G "$work.ext4"
+	mkfs.ext4 -q -F -N 2000000 -E lazy_itable_init=0,lazy_journal_init=0,nodiscard "$work.ext4"
+	mount -o loop "$work.ext4" "$work"
+elif [ -z "$work" ]; then
+	work=$(mktemp -d)
+	trap 'rm -rf "$work"' EXIT
+fi
+
+"$bench" run -channel "$channel" -python "$python" -work "$work" "$@"
