@@ -88,6 +88,7 @@ func python(rnd *rand.Rand, out []byte, size int) []byte {
 	}
 	for len(out) < size {
 		out = append(out, '#')
+		out = word(rnd, out, 12) // no two files are alike
 	}
 	return out
 }
