@@ -23,7 +23,8 @@ var rattlerScript []byte
 // turn is one run of a contender.
 type turn struct {
 	took time.Duration
-	rss  int64 // peak resident memory in bytes
+	cpu  time.Duration // of the process, Python's start included
+	rss  int64         // peak resident memory in bytes
 	answer
 }
 
@@ -105,6 +106,7 @@ func (b *world) command(ctx context.Context, t *turn, name string, args ...strin
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w\n%s", filepath.Base(name), strings.Join(args, " "), err, errs.String())
 	}
+	t.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	if ru, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
 		t.rss = ru.Maxrss * 1024
 	}

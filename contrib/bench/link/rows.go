@@ -13,7 +13,7 @@ import (
 
 // cold: nothing is cached. Ours without syncs and with them, and the reference.
 func (b *world) cold(ctx context.Context) error {
-	var fast, durable, reference []time.Duration
+	var fast, durable, reference times
 	for range b.o.runs {
 		e := b.environment()
 		b.settle()
@@ -21,30 +21,30 @@ func (b *world) cold(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		fast = append(fast, t.took)
+		fast.add(t)
 		if err := b.remove(b.path("cold")); err != nil {
 			return err
 		}
 		if t, err = b.rattler(ctx, b.path("cold-cache"), b.path("cold-prefix"), e); err != nil {
 			return err
 		}
-		reference = append(reference, t.took)
+		reference.add(t)
 		if err := b.remove(b.path("cold-cache"), b.path("cold-prefix")); err != nil {
 			return err
 		}
 		if t, err = b.ours(ctx, b.path("cold"), e); err != nil {
 			return err
 		}
-		durable = append(durable, t.took)
+		durable.add(t)
 		if err := b.remove(b.path("cold")); err != nil {
 			return err
 		}
 	}
-	b.line("cold, not durable", seconds(figure.Median(fast)), "the whole process, without byte-code and syncs")
-	b.line("cold, durable", seconds(figure.Median(durable)), "with all syncs")
-	b.line("cold, py-rattler", seconds(figure.Median(reference)), "its install() alone; it makes nothing durable")
-	b.report.AtMost("link.cold.vs_rattler", ratio(fast, reference), "ratio", 0.9)
-	b.report.Note("link.cold.durable_vs_rattler", ratio(durable, reference), "ratio")
+	b.line("cold, not durable", fast.text(), "the whole process, without byte-code and syncs")
+	b.line("cold, durable", durable.text(), "with all syncs")
+	b.line("cold, py-rattler", reference.text(), "its install() alone; it makes nothing durable")
+	b.report.AtMost("link.cold.vs_rattler", ratio(fast.took, reference.took), "ratio", 0.9)
+	b.report.Note("link.cold.durable_vs_rattler", ratio(durable.took, reference.took), "ratio")
 	return nil
 }
 
@@ -57,7 +57,7 @@ func (b *world) warm(ctx context.Context) error {
 	if err := b.remove(b.path("prefix")); err != nil {
 		return err
 	}
-	var mine, durable, reference, copied []time.Duration
+	var mine, durable, reference, copied times
 	for range b.o.runs {
 		e := b.environment()
 		b.settle()
@@ -68,14 +68,14 @@ func (b *world) warm(ctx context.Context) error {
 		if !t.New {
 			return fmt.Errorf("environment %s was there already", t.ID)
 		}
-		mine = append(mine, t.took)
+		mine.add(t)
 		if err := b.remove(t.Tree); err != nil {
 			return err
 		}
 		if t, err = b.rattler(ctx, cache, b.path("prefix"), e); err != nil {
 			return err
 		}
-		reference = append(reference, t.took)
+		reference.add(t)
 		if err := b.remove(b.path("prefix")); err != nil {
 			return err
 		}
@@ -83,41 +83,40 @@ func (b *world) warm(ctx context.Context) error {
 		if _, err := b.command(ctx, &c, "cp", "-al", b.warmTree, b.path("copy")); err != nil {
 			return err
 		}
-		copied = append(copied, c.took)
+		copied.add(c)
 		if err := b.remove(b.path("copy")); err != nil {
 			return err
 		}
 		if t, err = b.ours(ctx, b.base, b.environment()); err != nil {
 			return err
 		}
-		durable = append(durable, t.took)
+		durable.add(t)
 		if err := b.remove(t.Tree); err != nil {
 			return err
 		}
 	}
-	b.warmTook = mine
 	if err := b.remove(cache); err != nil {
 		return err
 	}
-	b.line("warm, not durable", seconds(figure.Median(mine)), "the whole process, without syncs")
-	b.line("warm, durable", seconds(figure.Median(durable)), "with all syncs")
-	b.line("warm, py-rattler", seconds(figure.Median(reference)), "its install() alone")
-	b.line("warm, cp -al", seconds(figure.Median(copied)), "of the finished tree")
-	b.report.AtMost("link.warm.vs_rattler", ratio(mine, reference), "ratio", 0.5)
-	b.report.AtMost("link.warm.vs_cp_al", ratio(mine, copied), "ratio", 0.7)
+	b.line("warm, not durable", mine.text(), "the whole process, without syncs")
+	b.line("warm, durable", durable.text(), "with all syncs")
+	b.line("warm, py-rattler", reference.text(), "its install() alone")
+	b.line("warm, cp -al", copied.text(), "of the finished tree")
+	b.report.AtMost("link.warm.vs_rattler", ratio(mine.took, reference.took), "ratio", 0.5)
+	b.report.AtMost("link.warm.vs_cp_al", ratio(mine.took, copied.took), "ratio", 0.7)
 	return nil
 }
 
 // changed: one package of all is another version, which is not cached.
 func (b *world) changed(ctx context.Context) error {
-	var warm, changed []time.Duration
+	var warm, changed times
 	for i := range b.o.runs {
 		b.settle()
 		t, err := b.ours(ctx, b.base, b.environment(), "-volatile")
 		if err != nil {
 			return err
 		}
-		warm = append(warm, t.took)
+		warm.add(t)
 		if err := b.remove(t.Tree); err != nil {
 			return err
 		}
@@ -136,13 +135,13 @@ func (b *world) changed(ctx context.Context) error {
 		if asked := b.srv.taken(); i < len(b.main.Changed) && (len(asked) != 1 || asked[next.File] != 1) {
 			return fmt.Errorf("only %s was to be downloaded, asked for was %v", next.File, asked)
 		}
-		changed = append(changed, t.took)
+		changed.add(t)
 		if err := b.remove(t.Tree); err != nil {
 			return err
 		}
 	}
-	b.line("one package changed", seconds(figure.Median(changed)), "downloads that package only; warm beside it: "+seconds(figure.Median(warm)))
-	b.report.AtMost("link.changed.vs_warm", ratio(changed, warm), "ratio", 1.1)
+	b.line("one package changed", changed.text(), "downloads that package only; warm beside it: "+warm.text())
+	b.report.AtMost("link.changed.vs_warm", ratio(changed.took, warm.took), "ratio", 1.1)
 	return nil
 }
 

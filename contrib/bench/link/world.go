@@ -28,7 +28,6 @@ type world struct {
 	peak           int64
 	peakRow        string
 	variant        int
-	warmTook       []time.Duration
 	warmTree, base string // a finished tree; the store with all packages
 }
 
@@ -101,6 +100,17 @@ func (b *world) line(what, value, note string) {
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
+
+// times of one contender's turns.
+type times struct{ took, cpu []time.Duration }
+
+func (t *times) add(turn turn) {
+	t.took, t.cpu = append(t.took, turn.took), append(t.cpu, turn.cpu)
+}
+
+func (t *times) text() string {
+	return fmt.Sprintf("%s (CPU %.3f s)", seconds(figure.Median(t.took)), figure.Median(t.cpu).Seconds())
+}
 
 func ratio(a, b []time.Duration) float64 {
 	return figure.Median(a).Seconds() / figure.Median(b).Seconds()
