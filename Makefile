@@ -15,18 +15,21 @@ export HPCENV_BUILD := $(CURDIR)/$(BUILD)
 MODE_STORIES := TestStories/(batch|export|het|nested|overlap|path-kept|srun-salloc|without)$$
 
 .PHONY: all help setup build go-build shim demo test check unit ctest cluster counts \
-	test-slurm-24.11 bench-launch bench-link roots clean
+	oracle oracle-venv fuzz test-slurm-24.11 bench-launch bench-link roots install clean
 
 all: build
 
 help:
 	@echo "make demo              the main job, end to end, on a Slurm cluster on this machine"
 	@echo "make test              all tests, the aarch64 node included"
+	@echo "make oracle            prefixes compared with those of rattler, file by file"
+	@echo "make fuzz              every fuzz target for FUZZTIME (60s)"
 	@echo "make test-slurm-24.11  the cluster tests on Slurm 24.11, from a Debian 13 root"
 	@echo "make bench-launch      what hpcenv adds to sbatch and to a step"
 	@echo "make bench-link        what making environments costs, against the reference installer"
 	@echo "make build             the programs and the SPANK plug-in, in build/"
 	@echo "make setup             install what is missing (Debian, Ubuntu; root)"
+	@echo "make install           PREFIX=/usr DESTDIR= PLUGINDIR= … (contrib/install/install.sh has all)"
 	@echo "make clean             remove build/"
 
 setup:
@@ -53,6 +56,15 @@ shim:
 		install -m 644 $(BUILD)/shim/$$arch/hpcenv_spank.so $(BUILD)/$$arch/hpcenv_spank.so || exit 1; \
 	done
 
+# ---- installing -----------------------------------------------------------
+
+# What was built for this host's architecture, or for ARCH=amd64|arm64. Nothing is
+# built here: root need not have a compiler.
+ARCH ?= $(if $(filter aarch64,$(shell uname -m)),arm64,amd64)
+install:
+	DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' UNITDIR='$(UNITDIR)' PLUGINDIR='$(PLUGINDIR)' PREFIX_ROOT='$(PREFIX_ROOT)' \
+		contrib/install/install.sh $(BUILD)/$(ARCH)
+
 # ---- the main job ---------------------------------------------------------
 
 demo: setup build
@@ -63,7 +75,7 @@ demo: setup build
 # Every stage runs even if an earlier one failed; the counts come last.
 test: setup build
 	@rm -rf $(RESULTS) && mkdir -p $(RESULTS)
-	@failed=; for stage in check unit ctest roots cluster; do \
+	@failed=; for stage in check unit ctest oracle roots cluster; do \
 		echo "== $$stage"; \
 		$(MAKE) --no-print-directory $$stage || failed="$$failed $$stage"; \
 	done; \
@@ -74,7 +86,7 @@ check:
 	@bad=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
 		if [ -n "$$bad" ]; then echo "not gofmt's: $$bad"; exit 1; fi
 	$(GO) vet ./...
-	$(GO) vet -tags cluster ./...
+	$(GO) vet -tags cluster,oracle ./...
 	@if command -v shellcheck >/dev/null; then contrib/ci/shellcheck.sh; \
 		else echo "shellcheck is not installed: scripts are not checked"; fi
 
@@ -83,6 +95,14 @@ unit: | $(RESULTS)
 
 ctest:
 	$(MAKE) --no-print-directory -s -C slurm/spank CC=$(CC) OUT=$(CURDIR)/$(BUILD)/shim/amd64 test
+
+# The reference installer, in a virtual environment of the cache. Without it (no
+# network) the oracle's tests say so and are skipped; in CI they fail.
+oracle-venv:
+	@contrib/setup/oracle.sh make >/dev/null || echo "the oracle's virtual environment could not be made"
+
+oracle: oracle-venv | $(RESULTS)
+	contrib/ci/gotest.sh $(RESULTS)/oracle.json -tags oracle -count=1 -timeout 5m ./internal/oracle/...
 
 # The roots that the cluster tests need, made once per machine.
 roots:
@@ -102,6 +122,11 @@ test-slurm-24.11: setup build | $(RESULTS)
 		-tags cluster -count=1 -timeout 40m ./slurm/clustertest/...
 	$(GO) run ./contrib/ci/testcount -totals $(RESULTS)/cluster-24.11.json
 
+# Longer than `make test`: each fuzz target on its own, since go test takes one.
+FUZZTIME ?= 60s
+fuzz:
+	contrib/ci/fuzz.sh $(FUZZTIME)
+
 counts:
 	$(GO) run ./contrib/ci/testcount -totals $(RESULTS)/*.json
 
@@ -116,6 +141,7 @@ bench-launch: setup build
 
 bench-link: setup build
 	$(GO) build -o $(BUILD)/amd64/linkbench ./contrib/bench/link
+	$(GO) build -o $(BUILD)/amd64/pycbench ./envs/bytecode/pycbench
 	contrib/bench/link.sh
 
 clean:

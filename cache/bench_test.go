@@ -76,7 +76,7 @@ func BenchmarkLink(b *testing.B) {
 
 // BenchmarkManifest decodes a manifest of 10,000 entries.
 func BenchmarkManifest(b *testing.B) {
-	m := &Manifest{Version: 1, SHA256: digestOf(nil), Format: FormatConda}
+	m := &Manifest{Version: manifestVersion, SHA256: digestOf(nil), Format: FormatConda}
 	for i := range 10_000 {
 		m.Entries = append(m.Entries, Entry{Path: fmt.Sprintf("lib/python3.12/site-packages/f%05d", i), Type: EntryFile, SHA256: digestOf([]byte{byte(i)}), Size: 1})
 	}

@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// errOldManifest: it lacks what is needed now. The package is taken in again.
+var errOldManifest = fmt.Errorf("%w: manifest of an older version", ErrIntegrity)
+
 // DecodeManifest reads what Encode wrote. Anything else is an ErrIntegrity error
 // that names the line.
 func DecodeManifest(data []byte) (*Manifest, error) {
@@ -24,6 +27,9 @@ func DecodeManifest(data []byte) (*Manifest, error) {
 		return nil, fmt.Errorf("%w: manifest of %s: %d complete lines of entries, header says %d", ErrIntegrity, h.SHA256, n, h.Lines)
 	}
 	m := &h.Manifest
+	if m.Version == 1 {
+		return nil, errOldManifest
+	}
 	if h.Lines > 0 {
 		m.Entries = make([]Entry, h.Lines)
 	}
@@ -43,7 +49,7 @@ func DecodeManifest(data []byte) (*Manifest, error) {
 }
 
 func (e *Entry) parse(line string) error {
-	var f [7]string
+	var f [8]string
 	for i := range f {
 		var more bool
 		f[i], line, more = strings.Cut(line, "\t")
@@ -81,7 +87,11 @@ func (e *Entry) parse(line string) error {
 	} else {
 		e.Target = text
 	}
-	return e.parseOffsets(f[6])
+	if err := e.parseOffsets(f[6]); err != nil {
+		return err
+	}
+	e.Time, err = parseNumber(f[7])
+	return err
 }
 
 func (e *Entry) parseFlags(s string) error {

@@ -12,7 +12,10 @@ import (
 )
 
 // manifestVersion is the version of the manifest format that is written.
-const manifestVersion = 1
+//
+// Version 1 had no times, and offsets of placeholders in single bytes only. Its manifests count as absent, so that their packages
+// are taken in again.
+const manifestVersion = 2
 
 // header is the first line of a manifest. Lines counts the entries, so that a
 // short file shows.
@@ -22,9 +25,9 @@ type header struct {
 }
 
 // Encode returns the bytes of m as the store keeps them. One line per entry has
-// seven fields, separated by tabs: type (f, l, d), flags (x executable, n copy,
+// eight fields, separated by tabs: type (f, l, d), flags (x executable, n copy,
 // b binary; - none), sha256, size, path, a link's text or a file's placeholder,
-// offsets separated by commas. Tab, newline and backslash in the text fields
+// offsets separated by commas, time. Tab, newline and backslash in the text fields
 // are written \t, \n and \\.
 func (m *Manifest) Encode() ([]byte, error) {
 	if err := m.check(); err != nil {
@@ -82,6 +85,8 @@ func appendEntry(b []byte, e *Entry) []byte {
 		}
 		b = strconv.AppendInt(b, o, 10)
 	}
+	b = append(b, '\t')
+	b = strconv.AppendInt(b, e.Time, 10)
 	return append(b, '\n')
 }
 
@@ -131,7 +136,7 @@ func (m *Manifest) check() error {
 func (e *Entry) check() error {
 	switch e.Type {
 	case EntryFile:
-		if !isDigest(e.SHA256) || e.Size < 0 || e.Target != "" {
+		if !isDigest(e.SHA256) || e.Size < 0 || e.Time < 0 || e.Target != "" {
 			return errors.New("a file needs sha256 and size, and has no link text")
 		}
 		if (e.Size == 0) != (e.SHA256 == emptySHA256) {
@@ -156,7 +161,7 @@ func (e *Entry) check() error {
 	default:
 		return fmt.Errorf("type %q is not known", e.Type)
 	}
-	if e.SHA256 != "" || e.Size != 0 || e.Placeholder != "" || e.Offsets != nil {
+	if e.SHA256 != "" || e.Size != 0 || e.Placeholder != "" || e.Offsets != nil || e.Time != 0 {
 		return errors.New("only a file has content")
 	}
 	return nil

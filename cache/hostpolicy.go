@@ -36,8 +36,21 @@ func RefusePrivate(allow ...string) HostPolicy {
 		default:
 			return nil
 		}
-		return fmt.Errorf("%s is at %s, %s address; add the host to the allowed hosts if it is meant", u.Host, ip, kind)
+		return &HostRefusedError{Host: u.Host, IP: ip, Kind: kind}
 	}
+}
+
+// HostRefusedError is RefusePrivate's refusal.
+type HostRefusedError struct {
+	// Host is "host:port" as the URL names it, with the port that it implies.
+	Host string
+	IP   net.IP
+	// Kind of address, e.g. "a private".
+	Kind string
+}
+
+func (e *HostRefusedError) Error() string {
+	return fmt.Sprintf("%s is at %s, %s address, and is not among the allowed hosts", e.Host, e.IP, e.Kind)
 }
 
 // AllowAny is the policy of a user who fetches for themself: every address.

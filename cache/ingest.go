@@ -60,7 +60,7 @@ func (s *Store) stage(ctx context.Context, f *os.File, src Source, interpret Int
 	if err != nil {
 		return nil, err
 	}
-	items, err := s.unpack(ctx, f, size, src.Format)
+	items, found, err := s.unpack(ctx, f, size, src.Format)
 	if errors.Is(err, ErrIntegrity) || errors.Is(err, ErrUnsafe) {
 		// Its digests are right: these are the bytes that the lock means.
 		return nil, fmt.Errorf("%w; the fault is the package's own: lock another build, or tell its channel", err)
@@ -94,7 +94,7 @@ func (s *Store) stage(ctx context.Context, f *os.File, src Source, interpret Int
 		}
 	}
 	return &Manifest{Version: manifestVersion, SHA256: src.SHA256, MD5: src.MD5, Size: size, Format: src.Format,
-		Meta: meta, Notes: notes, Entries: entries}, nil
+		Meta: meta, Notes: append(found, notes...), Entries: entries}, nil
 }
 
 // verifiedArchive says which bytes were verified while they came.

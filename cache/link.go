@@ -6,34 +6,21 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sort"
 	"strconv"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
-
-// Method is how an entry's content came to its place.
-type Method int
-
-const (
-	// Hardlink: the place is another name of the pool file.
-	Hardlink Method = iota
-	// Copy: the place has its own file (where the file systems can, sharing
-	// blocks with the pool).
-	Copy
-	// Created: the content is empty and the file is new.
-	Created
-)
-
-func (m Method) String() string {
-	return [...]string{"hardlink", "copy", "created"}[m]
-}
 
 // Linker places pool files below one directory. Whether hard links work there
 // is found out once, by making one. It may be used by many goroutines.
 type Linker struct {
 	s    *Store
 	pool *os.File // pool/files
-	copy bool
+	ways ways
+	made atomic.Int64 // siblings
+	size atomic.Int64 // their bytes
 	// exact: what is made below dir has the mode asked for.
 	exact bool
 }
@@ -47,7 +34,7 @@ func (s *Store) NewLinker(dir string) (*Linker, error) {
 		return nil, storeError("open", path, err)
 	}
 	l := &Linker{s: s, pool: pool}
-	if l.copy, err = s.mustCopy(dir); err != nil {
+	if err := s.probe(dir, &l.ways); err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}
 	if l.exact, err = exactModesIn(dir); err != nil {
@@ -63,43 +50,14 @@ func (l *Linker) Exact() bool { return l.exact }
 // Close releases the Linker.
 func (l *Linker) Close() error { return l.pool.Close() }
 
-// Copies reports whether the probe found that hard links do not work here.
-func (l *Linker) Copies() bool { return l.copy }
+// Method is how this Linker places what nothing forbids to share: what the
+// probe found to work.
+func (l *Linker) Method() Method { return l.ways.method() }
 
-// probeName begins the names of the files that probes make.
-const probeName = ".probe-"
-
-// mustCopy tries a hard link from the pool into dir. Device numbers do not tell
-// whether one works: bind mounts, sub-volumes and servers refuse as they like.
-func (s *Store) mustCopy(dir string) (bool, error) {
-	probe, err := os.CreateTemp(filepath.Join(s.root, "pool", "files"), probeName+"*")
-	if errors.Is(err, unix.EROFS) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
-		// A reader of somebody else's store: kernels refuse its links to files
-		// that it could not write (fs.protected_hardlinks).
-		return true, nil
-	}
-	if err != nil {
-		return false, storeError("probe for hard links in", filepath.Join(s.root, "pool", "files"), err)
-	}
-	place := filepath.Join(dir, filepath.Base(probe.Name()))
-	lerr := os.Link(probe.Name(), place)
-	err = errors.Join(probe.Close(), os.Remove(probe.Name()))
-	if lerr == nil {
-		err = errors.Join(err, os.Remove(place))
-	} else if !linkRefused(lerr) {
-		return false, errors.Join(storeError("probe for hard links in", dir, lerr), err)
-	}
-	return lerr != nil, storeError("probe for hard links in", dir, err)
-}
-
-// linkRefused reports whether a link failed for a reason that a copy has not.
-func linkRefused(err error) bool {
-	for _, e := range []error{unix.EXDEV, unix.EPERM, unix.EACCES, unix.ENOTSUP, unix.ENOSYS} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+// Siblings is how many copies of pool files this Linker added to the pool since
+// an inode had all the links that it takes, and their bytes.
+func (l *Linker) Siblings() (files int, bytes int64) {
+	return int(l.made.Load()), l.size.Load()
 }
 
 // Link places the content of the file entry e at dst. See LinkAt.
@@ -119,11 +77,11 @@ func (l *Linker) LinkAt(dirfd int, name string, e Entry) (Method, error) {
 		return 0, fmt.Errorf("place %s: entry %q has a placeholder and must be patched, not linked", name, e.Path)
 	case e.Size == 0:
 		return Created, l.create(dirfd, name, e.Exec, nil)
-	case l.copy || e.NoLink:
-		return Copy, l.copyAt(dirfd, name, e)
+	case !l.ways.link || e.NoLink:
+		return l.copyAt(dirfd, name, e)
 	}
 	pool := poolName(e.SHA256, e.Exec)
-	err := l.s.linkPool(int(l.pool.Fd()), pool, dirfd, name)
+	err := l.linkPool(pool, dirfd, name)
 	switch {
 	case err == nil:
 		return Hardlink, nil
@@ -133,7 +91,7 @@ func (l *Linker) LinkAt(dirfd int, name string, e Entry) (Method, error) {
 			return 0, l.s.lost(e)
 		}
 	case linkRefused(err):
-		return Copy, l.copyAt(dirfd, name, e)
+		return l.copyAt(dirfd, name, e)
 	}
 	return 0, placeError(name, err)
 }
@@ -190,26 +148,50 @@ func (l *Linker) finishEmpty(dirfd int, name string) error {
 	return storeError("write", name, unix.UtimesNanoAt(dirfd, name, fileTimes, unix.AT_SYMLINK_NOFOLLOW))
 }
 
-func (l *Linker) copyAt(dirfd int, name string, e Entry) error {
+// copyAt makes a file of its own, which shares blocks with the pool's if that
+// works here.
+func (l *Linker) copyAt(dirfd int, name string, e Entry) (how Method, err error) {
 	in, err := l.s.OpenEntry(e)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer in.Close() // only read
-	return l.create(dirfd, name, e.Exec, func(out *os.File) error {
-		// The kernel copies, or shares blocks where the file system can.
+	how = Copy
+	err = l.create(dirfd, name, e.Exec, func(out *os.File) error {
+		if l.ways.clone.Load() {
+			if err := unix.IoctlFileClone(int(out.Fd()), int(in.Fd())); err == nil {
+				how = Reflink
+				return checkSize(out, e)
+			}
+			// Whatever is against it, a copy tells better what is wrong.
+			l.ways.clone.Store(false)
+		}
 		n, err := io.Copy(out, in)
 		if err == nil && n != e.Size {
-			err = fmt.Errorf("%w: pool file of %s has %d bytes, its manifest says %d", ErrIntegrity, e.SHA256, n, e.Size)
+			err = wrongSize(e, n)
 		}
 		return err
 	})
+	return how, err
+}
+
+func checkSize(f *os.File, e Entry) error {
+	st, err := f.Stat()
+	if err == nil && st.Size() != e.Size {
+		err = wrongSize(e, st.Size())
+	}
+	return err
+}
+
+func wrongSize(e Entry, n int64) error {
+	return fmt.Errorf("%w: pool file of %s has %d bytes, its manifest says %d", ErrIntegrity, e.SHA256, n, e.Size)
 }
 
 // linkPool links a pool file, or that of its siblings which takes links now, to
 // name. An inode takes a limited number of links (65,000 on ext4): when one is
 // full, a copy of it beside it, <name>.1 and so on, takes over.
-func (s *Store) linkPool(poolfd int, pool string, dirfd int, name string) error {
+func (l *Linker) linkPool(pool string, dirfd int, name string) error {
+	s, poolfd := l.s, int(l.pool.Fd())
 	for {
 		number := 0
 		if n, ok := s.siblings.Load(pool); ok {
@@ -226,7 +208,11 @@ func (s *Store) linkPool(poolfd int, pool string, dirfd int, name string) error 
 		if !errors.Is(err, unix.EMLINK) {
 			return err
 		}
-		if err := s.nextSibling(pool, number); err != nil {
+		var st unix.Stat_t
+		if serr := unix.Fstatat(poolfd, siblingName(pool, number), &st, 0); serr == nil && st.Nlink == 1 {
+			return err // it takes none at all: a copy must do
+		}
+		if err := l.nextSibling(pool, number); err != nil {
 			return err
 		}
 	}
@@ -239,35 +225,64 @@ func siblingName(pool string, number int) string {
 	return pool + "." + strconv.Itoa(number)
 }
 
-// nextSibling makes the sibling after full the one that takes links, copying
-// the pool file if there is none yet.
-func (s *Store) nextSibling(pool string, full int) error {
+// nextSibling finds a sibling after full to take links, copying the pool file if
+// there is none yet. Those that are there may be many and full: only the last
+// of them is tried.
+func (l *Linker) nextSibling(pool string, full int) error {
+	s := l.s
 	s.sibling.Lock()
 	defer s.sibling.Unlock()
 	if n, ok := s.siblings.Load(pool); ok && n.(int) > full {
 		return nil // somebody else was faster
 	}
-	path := filepath.Join(s.root, "pool", "files", siblingName(pool, full+1))
-	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
-		if err := s.makeSibling(pool, path); err != nil {
+	last, err := lastSibling(int(l.pool.Fd()), pool, full)
+	if err != nil {
+		return storeError("look at", s.poolFile(siblingName(pool, full+1)), err)
+	}
+	if last == full {
+		last++
+		n, err := s.makeSibling(pool, s.poolFile(siblingName(pool, last)))
+		if err != nil {
 			return err
 		}
-	} else if err != nil {
-		return storeError("look at", path, err)
+		l.made.Add(1)
+		l.size.Add(n)
 	}
-	s.siblings.Store(pool, full+1)
+	s.siblings.Store(pool, last)
 	return nil
 }
 
-func (s *Store) makeSibling(pool, path string) (err error) {
-	in, err := os.Open(filepath.Join(s.root, "pool", "files", pool))
+// lastSibling is the number of the last sibling of an unbroken row that begins
+// at from, which is there. It doubles its steps, so that a server that allows
+// few links costs few questions.
+func lastSibling(poolfd int, pool string, from int) (int, error) {
+	var err error
+	there := func(n int) bool {
+		e := unix.Faccessat(poolfd, siblingName(pool, n), unix.F_OK, 0)
+		if e != nil && !errors.Is(e, unix.ENOENT) {
+			err = e
+		}
+		return e == nil
+	}
+	step := 1
+	for err == nil && there(from+step) {
+		step *= 2
+	}
+	missing := sort.Search(step, func(i int) bool { return i > 0 && err == nil && !there(from+i) })
+	return from + missing - 1, err
+}
+
+func (s *Store) poolFile(name string) string { return filepath.Join(s.root, "pool", "files", name) }
+
+func (s *Store) makeSibling(pool, path string) (size int64, err error) {
+	in, err := os.Open(s.poolFile(pool))
 	if err != nil {
-		return storeError("open", filepath.Join(s.root, "pool", "files", pool), err)
+		return 0, storeError("open", s.poolFile(pool), err)
 	}
 	defer in.Close() // only read
 	dir, err := s.TempDir("sibling")
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() {
 		if rerr := os.RemoveAll(dir); rerr != nil && err == nil {
@@ -276,25 +291,25 @@ func (s *Store) makeSibling(pool, path string) (err error) {
 	}()
 	st, err := in.Stat()
 	if err != nil {
-		return storeError("look at", in.Name(), err)
+		return 0, storeError("look at", in.Name(), err)
 	}
 	exec := st.Mode()&0o111 != 0
 	temp, err := os.OpenFile(filepath.Join(dir, "file"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return storeError("create", filepath.Join(dir, "file"), err)
+		return 0, storeError("create", filepath.Join(dir, "file"), err)
 	}
 	d := newDigester(Source{})
 	if _, err := io.Copy(io.MultiWriter(temp, d), in); err != nil {
-		return errors.Join(storeError("copy", in.Name(), err), temp.Close())
+		return 0, errors.Join(storeError("copy", in.Name(), err), temp.Close())
 	}
 	if want := filepath.Base(pool)[:64]; d.sum() != want {
-		return errors.Join(fmt.Errorf("%w: pool file %s has sha256 %s", ErrIntegrity, in.Name(), d.sum()), temp.Close())
+		return 0, errors.Join(fmt.Errorf("%w: pool file %s has sha256 %s", ErrIntegrity, in.Name(), d.sum()), temp.Close())
 	}
 	if err := temp.Sync(); err != nil {
-		return errors.Join(storeError("write", temp.Name(), err), temp.Close())
+		return 0, errors.Join(storeError("write", temp.Name(), err), temp.Close())
 	}
 	if err := s.finish(temp, exec); err != nil {
-		return err
+		return 0, err
 	}
-	return storeError("publish", path, os.Rename(temp.Name(), path))
+	return st.Size(), storeError("publish", path, os.Rename(temp.Name(), path))
 }

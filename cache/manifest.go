@@ -9,10 +9,14 @@ import (
 )
 
 // Manifest returns the manifest of the package with this sha256; ErrNotFound if
-// the package is not in the store.
+// the package is not in the store, or was taken in by a program that found less
+// in it, so that it has to be taken in again.
 func (s *Store) Manifest(sha256 string) (*Manifest, error) {
 	if !isDigest(sha256) {
 		return nil, fmt.Errorf("package %q: %w: its sha256 is not 64 hex digits", sha256, ErrNotFound)
+	}
+	if s.absent {
+		return nil, fmt.Errorf("package %s: %w", sha256, ErrNotFound)
 	}
 	path := s.ManifestPath(sha256)
 	data, err := readPublished(path)
@@ -23,6 +27,9 @@ func (s *Store) Manifest(sha256 string) (*Manifest, error) {
 		return nil, storeError("read", path, err)
 	}
 	m, err := DecodeManifest(data)
+	if errors.Is(err, errOldManifest) {
+		return nil, fmt.Errorf("package %s: %w: its manifest is of an older version", sha256, ErrNotFound)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w; remove the file and take the package in again", path, err)
 	}

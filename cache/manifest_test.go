@@ -13,12 +13,12 @@ import (
 
 func sampleManifest() *Manifest {
 	d := digestOf([]byte("x"))
-	return &Manifest{Version: 1, SHA256: d, MD5: strings.Repeat("a", 32), Size: 10, Format: FormatConda,
+	return &Manifest{Version: manifestVersion, SHA256: d, MD5: strings.Repeat("a", 32), Size: 10, Format: FormatConda,
 		Meta: json.RawMessage(`{"a":"<b>&"}`), Notes: []string{"one\ntwo"},
 		Entries: []Entry{
 			{Path: "a\tb\nc", Type: EntryFile, SHA256: d, Size: 900, Exec: true, NoLink: true, Binary: true, Placeholder: "/tab\there\\", Offsets: []int64{0, 20, 800}},
 			{Path: "d", Type: EntryDir},
-			{Path: "e", Type: EntryFile, SHA256: emptySHA256},
+			{Path: "e", Type: EntryFile, SHA256: emptySHA256, Time: 1700000000},
 			{Path: "l\xff", Type: EntryLink, Target: "back\\slash\n"},
 			{Path: "p", Type: EntryFile, SHA256: d, Size: 900, Placeholder: "/never/found"},
 		}}
@@ -66,7 +66,7 @@ func TestBadEntriesAreNotEncoded(t *testing.T) {
 		"no link text":  {{Path: "a", Type: EntryLink}},
 		"unknown type":  {{Path: "a", Type: "socket"}},
 	} {
-		m := &Manifest{Version: 1, SHA256: d, Entries: entries}
+		m := &Manifest{Version: manifestVersion, SHA256: d, Entries: entries}
 		if _, err := m.Encode(); !errors.Is(err, ErrIntegrity) {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -80,7 +80,7 @@ func FuzzManifest(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(data)
-	f.Add([]byte(fmt.Sprintf("{\"version\":1,\"sha256\":%q,\"entries\":0}\n", strings.Repeat("0", 64))))
+	f.Add([]byte(fmt.Sprintf("{\"version\":2,\"sha256\":%q,\"entries\":0}\n", strings.Repeat("0", 64))))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := DecodeManifest(data)
 		if err != nil {

@@ -51,6 +51,12 @@ func (s *Store) ManifestPath(sha256 string) string {
 	return filepath.Join(s.root, "pool", "packages", sha256)
 }
 
+// PycPath is where a table of byte-code is published: what the sources of the
+// package with sha256 pkg become under the compiler with this id.
+func (s *Store) PycPath(compiler, pkg string) string {
+	return filepath.Join(s.root, "pool", "pyc", compiler, pkg)
+}
+
 func (s *Store) tmp(names ...string) string {
 	return filepath.Join(append([]string{s.root, "tmp"}, names...)...)
 }

@@ -18,7 +18,8 @@ import (
 // many goroutines and, on one store, from many processes and hosts at once;
 // only the owner may call those that write.
 //
-// Layout: FORMAT; pool/files (content), pool/packages (manifests), archives
+// Layout: FORMAT; pool/files (content), pool/packages (manifests), pool/pyc (what
+// sources compile to), archives
 // (downloads), locks, trees, images, meta, inventory, names, pins, grants,
 // private, inbox (written by users), trash and tmp. Everything becomes visible
 // by a rename from tmp/.
@@ -40,11 +41,13 @@ type Store struct {
 	siblings sync.Map
 	// sibling serializes the making of siblings.
 	sibling sync.Mutex
+	// absent: nothing was made at root.
+	absent bool
 }
 
 // layout lists a store's directories below its root, parents first.
 func layout(f Format) []string {
-	dirs := []string{"pool", "pool/files", "pool/packages", "pool/elf", "archives", "locks", "trees", "images",
+	dirs := []string{"pool", "pool/files", "pool/packages", "pool/elf", "pool/pyc", "archives", "locks", "trees", "images",
 		"meta", "inventory", "names", "pins", "grants", "private", "inbox", "trash", "tmp", "tmp/locks"}
 	for _, p := range f.Platforms {
 		dirs = append(dirs, "trees/"+p, "images/"+p)
@@ -160,6 +163,19 @@ func Open(root string) (*Store, error) {
 		return nil, err
 	}
 	return &Store{root: abs, format: f}, nil
+}
+
+// Absent is the store that Create would make at root, before it does: it holds
+// nothing and takes nothing. It serves to tell what would be done there.
+func Absent(root string, format Format) (*Store, error) {
+	f, err := format.normal()
+	if err != nil {
+		return nil, err
+	}
+	if root, err = filepath.Abs(root); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrStore, root, err)
+	}
+	return &Store{root: root, format: f, absent: true}, nil
 }
 
 func (f Format) text() string {

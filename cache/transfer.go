@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -105,15 +104,12 @@ func (d *download) failed(u *url.URL, tries int, err error) error {
 		times = fmt.Sprintf("%d tries", tries)
 	}
 	err = redactError(err)
-	next := ""
-	if ne := net.Error(nil); errors.As(err, &ne) {
-		next = "; check that this host reaches it (proxy, firewall), or use a mirror"
-	}
 	var no *refusal
 	if errors.As(err, &no) {
-		next = "" // the policy has said what to do
+		// Of no try, and the policy has named the host.
+		return fmt.Errorf("%w: %s: %w", ErrFetch, RedactURL(d.src.URL), no)
 	}
-	return fmt.Errorf("%w: host %s, %s, %s: %w%s", ErrFetch, u.Host, RedactURL(d.src.URL), times, err, next)
+	return fmt.Errorf("%w: host %s, %s, %s: %w", ErrFetch, u.Host, RedactURL(d.src.URL), times, err)
 }
 
 func (d *download) pause(ctx context.Context, n int) error {
@@ -199,7 +195,7 @@ func (d *download) answer(resp *http.Response) (whole int64, again bool, err err
 		}
 		return 0, true, errors.New("the server refused to resume")
 	default:
-		return 0, false, fmt.Errorf("the server answered %s%s", resp.Status, statusHint(resp.StatusCode))
+		return 0, false, &StatusError{Code: resp.StatusCode, Status: resp.Status}
 	}
 	if d.src.Size > 0 && whole > 0 && whole != d.src.Size {
 		return 0, false, d.wrongSize(whole)
@@ -210,15 +206,31 @@ func (d *download) answer(resp *http.Response) (whole int64, again bool, err err
 	return whole, true, nil
 }
 
-func statusHint(code int) string {
-	switch code {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
-		return "; credentials are missing or not sufficient"
-	case http.StatusNotFound, http.StatusGone:
-		return "; the package was removed or the channel moved: update the lock or configure a mirror"
-	}
-	return ""
+// StatusError is a server's refusal to deliver; no try more would help.
+type StatusError struct {
+	Code int
+	// Status as the server gave it, e.g. "404 Not Found".
+	Status string
 }
+
+func (e *StatusError) Error() string {
+	text := "the server answered " + e.Status
+	switch {
+	case e.Unauthorized():
+		text += ": credentials are missing or not sufficient"
+	case e.Gone():
+		text += ": the package was removed or the channel moved"
+	}
+	return text
+}
+
+// Unauthorized: the server wants to know who asks.
+func (e *StatusError) Unauthorized() bool {
+	return e.Code == http.StatusUnauthorized || e.Code == http.StatusForbidden || e.Code == http.StatusProxyAuthRequired
+}
+
+// Gone: the server has nothing at this URL.
+func (e *StatusError) Gone() bool { return e.Code == http.StatusNotFound || e.Code == http.StatusGone }
 
 // parseContentRange reads "bytes <start>-<end>/<total>"; total is 0 for "*".
 func parseContentRange(h string) (start, total int64, ok bool) {

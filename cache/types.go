@@ -103,11 +103,15 @@ type Entry struct {
 	NoLink bool
 	// Placeholder is the build-time prefix to replace; empty = none. Binary
 	// tells the two ways of replacing apart. Offsets holds the byte offset of
-	// every occurrence of Placeholder, ascending, found once when the package
-	// was taken in.
+	// every occurrence of Placeholder that is to be replaced, in whichever of its
+	// Codings, ascending, found once when the package was taken in.
 	Placeholder string
 	Binary      bool
 	Offsets     []int64
+	// Time is a file's modification time in the archive, in seconds since 1970;
+	// 0 = none. It decides nothing about the file; an Interpreter keeps it only
+	// where something else in the package names it.
+	Time int64
 }
 
 // Manifest describes a package in the store. On disk it is one JSON line (all

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -47,13 +48,15 @@ type unpacker struct {
 	info  int64 // bytes kept
 	group *errgroup.Group
 	last  map[string]*item // by path; the last of duplicates wins
+	twice map[string]bool  // paths of files and links that came more than once
 }
 
-// unpack reads the archive at r and returns its members by path.
-func (s *Store) unpack(ctx context.Context, r io.ReaderAt, size int64, format ArchiveFormat) (_ map[string]*item, err error) {
+// unpack reads the archive at r and returns its members by path, and what is
+// worth a note.
+func (s *Store) unpack(ctx context.Context, r io.ReaderAt, size int64, format ArchiveFormat) (_ map[string]*item, notes []string, err error) {
 	dir, err := s.TempDir("unpack")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() {
 		if rerr := os.RemoveAll(dir); rerr != nil && err == nil {
@@ -62,11 +65,11 @@ func (s *Store) unpack(ctx context.Context, r io.ReaderAt, size int64, format Ar
 	}()
 	exact, err := exactModesIn(dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0) + 1)
-	u := &unpacker{s: s, dir: dir, exact: exact, group: group, last: map[string]*item{}}
+	u := &unpacker{s: s, dir: dir, exact: exact, group: group, last: map[string]*item{}, twice: map[string]bool{}}
 	lim := archive.LimitsFor(size)
 	lim.Memory = &s.memory
 	switch format {
@@ -82,7 +85,7 @@ func (s *Store) unpack(ctx context.Context, r io.ReaderAt, size int64, format Ar
 		err = werr
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, it := range u.last {
 		if src := it.same; src != nil {
@@ -91,7 +94,22 @@ func (s *Store) unpack(ctx context.Context, r io.ReaderAt, size int64, format Ar
 			it.entry.Path = path
 		}
 	}
-	return u.last, checkTree(u.last)
+	return u.last, u.repeated(), checkTree(u.last)
+}
+
+// repeated notes which members came more than once, a few of them by name.
+func (u *unpacker) repeated() []string {
+	const named = 5
+	paths := slices.Sorted(maps.Keys(u.twice))
+	if len(paths) == 0 {
+		return nil
+	}
+	more := ""
+	if len(paths) > named {
+		more = " …"
+	}
+	return []string{fmt.Sprintf("%d members are in the archive more than once, the last counts: %s%s",
+		len(paths), strings.Join(paths[:min(named, len(paths))], ", "), more)}
 }
 
 func (u *unpacker) visit(m archive.Member, content io.Reader) error {
@@ -106,10 +124,13 @@ func (u *unpacker) visit(m archive.Member, content io.Reader) error {
 			return err
 		}
 	case archive.File:
-		it.entry.Type, it.entry.Exec, it.entry.Size = EntryFile, m.Exec, m.Size
+		it.entry.Type, it.entry.Exec, it.entry.Size, it.entry.Time = EntryFile, m.Exec, m.Size, m.Time
 		if err := u.file(it, content); err != nil {
 			return err
 		}
+	}
+	if before := u.last[m.Path]; before != nil && (m.Kind != archive.Dir || before.entry.Type != EntryDir) {
+		u.twice[m.Path] = true
 	}
 	u.last[m.Path] = it
 	return nil

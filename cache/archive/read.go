@@ -35,6 +35,9 @@ type Member struct {
 	Size int64
 	// Target is a Link's text, verbatim, or the clean path that a Same repeats.
 	Target string
+	// Time is a File's modification time in seconds since 1970; 0 = before that
+	// or not given.
+	Time int64
 }
 
 // Visitor receives a member and, for a File, its content; it need not read all
@@ -138,6 +141,9 @@ func member(h *tar.Header, lim Limits) (m Member, skip bool, err error) {
 	switch h.Typeflag {
 	case tar.TypeReg, '\x00', tar.TypeCont, tar.TypeGNUSparse:
 		m.Kind, m.Size = File, h.Size
+		if !h.ModTime.IsZero() {
+			m.Time = max(h.ModTime.Unix(), 0)
+		}
 	case tar.TypeDir:
 		m.Kind, m.Exec = Dir, false
 		if m.Path == "" {

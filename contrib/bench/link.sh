@@ -41,4 +41,10 @@ elif [ -z "$work" ]; then
 	trap 'rm -rf "$work"' EXIT
 fi
 
-"$bench" run -channel "$channel" -python "$python" -work "$work" "$@"
+rc=0
+# Byte-code is measured where there is a Python to make it: on the demo channel.
+if [ $# = 0 ]; then
+	"${HPCENV_BUILD:-$repo/build}/amd64/pycbench" -channel "$("$repo/contrib/demo/channel.sh" path)" -dir "$work" || rc=1
+fi
+"$bench" run -channel "$channel" -python "$python" -work "$work" "$@" || rc=1
+exit "$rc"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# setup.sh [--check] [--print]: makes this machine ready to build and test hpcenv.
+# setup.sh [--check | --help]: makes this machine ready to build and test hpcenv.
 #
 # On Debian and Ubuntu as root it installs what is missing and makes the three
 # accounts of the development cluster. Anywhere else it says exactly what is
@@ -14,6 +14,17 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/accounts.sh"
 # shellcheck source=contrib/setup/gotool.sh
 . "$here/gotool.sh"
+
+usage() {
+	cat <<'TEXT'
+setup.sh [--check | --help]: makes this machine ready to build and test hpcenv
+
+  (nothing)   install what is missing and make the accounts of the development
+              cluster (Debian 12/13 or Ubuntu 24.04, as root)
+  --check     install nothing; exit 2 and say what is missing, if something is
+  --help      this text
+TEXT
+}
 
 say() { printf 'setup: %s\n' "$*"; }
 
@@ -36,7 +47,18 @@ refuse() {
 
 main() {
 	local check=no missing
-	[ "${1:-}" = --check ] && check=yes
+	while [ $# -gt 0 ]; do
+		case $1 in
+		--check) check=yes ;;
+		--help | -h) usage && return 0 ;;
+		*)
+			say "unknown argument: $1" >&2
+			say "next: setup.sh --help" >&2
+			return 2
+			;;
+		esac
+		shift
+	done
 	missing=$(packages_missing)
 	if [ -z "$missing" ] && gotool_ok && [ -z "$(accounts_missing)" ]; then
 		say "nothing is missing"

@@ -92,6 +92,8 @@ type PrepareResult struct {
 	Seconds float64 `json:"seconds"`
 	// Notes for the user.
 	Notes []string `json:"notes,omitempty"`
+	// DryRun of a request that asked for one.
+	DryRun *DryRun `json:"dry_run,omitempty"`
 }
 
 // Environment is one published environment of one platform.
@@ -105,6 +107,8 @@ type Environment struct {
 	Packages   int    `json:"packages"`
 	Files      int    `json:"files"`
 	Bytes      int64  `json:"bytes"`
+	// Cost of making it; nil = not noted.
+	Cost *Cost `json:"cost,omitempty"`
 	// New: this request made it. Only in a PrepareResult.
 	New bool `json:"new,omitempty"`
 	// Created, RFC 3339.
@@ -153,6 +157,8 @@ type Status struct {
 type Error struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
+	// AboutLock: the lock is at fault; a client puts its path before the message.
+	AboutLock bool `json:"about_lock,omitempty"`
 }
 
 func (e *Error) Error() string { return e.Message }

@@ -53,7 +53,11 @@ func Dial(socket string) (*Client, error) {
 }
 
 func unreachable(socket string, err error) *Error {
-	return Errorf(ExitUnreachable, "hpcenvd cannot be reached at %s: %v\nnext: systemctl status hpcenvd; what is prepared already can be submitted and run without it", socket, err)
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err // the socket is named already
+	}
+	return Errorf(ExitUnreachable, "hpcenvd cannot be reached at %s: %v\nnext: tell the administrator, who sees more with systemctl status hpcenvd; what is prepared already can be submitted and run without it", socket, err)
 }
 
 // Prepare implements Service.
@@ -63,8 +67,12 @@ func (c *Client) Prepare(ctx context.Context, req *PrepareRequest, report func(E
 		return nil, fmt.Errorf("encode the request: %w", err)
 	}
 	handed := map[string]bool{}
+	if report == nil {
+		report = func(Event) {}
+	}
+	tell := report
 	for {
-		result, err := c.prepare(ctx, body, report)
+		result, err := c.prepare(ctx, body, tell)
 		var need *NeedError
 		if !errors.As(err, &need) {
 			return result, err
@@ -78,6 +86,12 @@ func (c *Client) Prepare(ctx context.Context, req *PrepareRequest, report func(E
 				return nil, err
 			}
 			handed[n.SHA256], progress = true, true
+		}
+		// The same request again has the same plan, which was told already.
+		tell = func(e Event) {
+			if e.Type != EventPlan {
+				report(e)
+			}
 		}
 		if !progress {
 			return nil, Errorf(ExitFailed, "hpcenvd asks again for archives that it was given: %v", need)
@@ -99,7 +113,7 @@ func (c *Client) prepare(ctx context.Context, body []byte, report func(Event)) (
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			return nil, Errorf(ExitUnreachable, "hpcenvd at %s went away while it worked: %v\nnext: systemctl status hpcenvd; then the same command again: what was fetched is kept", c.socket, err)
+			return nil, Errorf(ExitUnreachable, "hpcenvd at %s went away while it worked: %v\nnext: the same command again, as soon as hpcenvd is back (administrators: systemctl status hpcenvd): what was fetched is kept", c.socket, err)
 		}
 		switch {
 		case m.Error != nil:
@@ -108,7 +122,7 @@ func (c *Client) prepare(ctx context.Context, body []byte, report func(Event)) (
 			return m.Result, nil
 		case len(m.Need) > 0:
 			return nil, &NeedError{Archives: m.Need}
-		case m.Event != nil && report != nil:
+		case m.Event != nil:
 			report(*m.Event)
 		}
 	}

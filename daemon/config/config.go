@@ -41,6 +41,8 @@ type Config struct {
 	Clusters []string `mapstructure:"clusters"`
 	// AllowRoot lets the daemon run as root.
 	AllowRoot bool `mapstructure:"allow_root"`
+	// ByteCode: environments get compiled Python files (needs bubblewrap).
+	ByteCode bool `mapstructure:"byte_code"`
 	// LogLevel is debug, info, warn or error.
 	LogLevel string `mapstructure:"log_level"`
 
@@ -80,6 +82,7 @@ var defaults = map[string]any{
 	"platforms":          []string{"linux-64", "linux-aarch64"},
 	"clusters":           []string{},
 	"allow_root":         false,
+	"byte_code":          true,
 	"log_level":          "info",
 	"fetch.allow":        []string{},
 	"fetch.parallel":     8,

@@ -71,6 +71,8 @@ type Keeper struct {
 	// stands for the cluster (a user's own store, also on a laptop). Without it
 	// that is an error.
 	HostOnly bool
+	// ReadOnly: what Slurm answers is not published.
+	ReadOnly bool
 	// MaxAge of an answer that Current takes; 0 = one minute.
 	MaxAge time.Duration
 
@@ -107,8 +109,8 @@ func (k *Keeper) Refresh(ctx context.Context) (*Inventory, error) {
 
 func (k *Keeper) refresh(ctx context.Context) (*Inventory, error) {
 	inv, err := k.ask(ctx)
-	if err != nil {
-		return nil, err
+	if err != nil || k.ReadOnly {
+		return inv, err
 	}
 	data, err := json.Marshal(inv)
 	if err != nil {

@@ -3,36 +3,65 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/envs/activation"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/envs/materialize"
 	"github.com/hpcenv/hpcenv/envs/prepare"
 	"github.com/hpcenv/hpcenv/envs/project"
 )
 
-// Classify gives any error of this program its exit code. It is the one place
-// that knows which class has which; an error of no class is a failure.
+// Classify gives any error of this program its exit code and a next step, on a
+// line of its own at the end. It is the one place that knows which class has
+// which; an error of no class is a failure.
 func Classify(err error) *api.Error {
+	out := &api.Error{Code: code(err)}
 	var coded *api.Error
 	if errors.As(err, &coded) {
-		if coded.Message == err.Error() {
-			return coded
+		out.Code, out.AboutLock = coded.Code, coded.AboutLock
+		if coded.Message == "" {
+			return coded // all was said
 		}
-		return &api.Error{Code: coded.Code, Message: err.Error()}
+	} else {
+		out.AboutLock = errors.Is(err, lockfile.ErrLock) || errors.Is(err, prepare.ErrNoPlatform)
 	}
-	msg := err.Error()
-	if next := next(err); next != "" && !strings.Contains(msg, "next: ") {
-		msg += "\nnext: " + next
+	body, steps := split(err.Error())
+	if len(steps) == 0 {
+		steps = []string{next(err, out.Code)}
 	}
-	return &api.Error{Code: code(err), Message: msg}
+	out.Message = body + "\nnext: " + strings.Join(steps, "\nnext: ")
+	return out
 }
 
-// next is what to do about a class of errors whose own message does not say.
-func next(err error) string {
+// split takes the next steps out of a message: they stand on lines of their own,
+// or at the end of a line where one error lies within another. Each counts once.
+func split(msg string) (body string, steps []string) {
+	var lines []string
+	for line := range strings.SplitSeq(msg, "\n") {
+		rest, alone := strings.CutPrefix(line, "next: ")
+		parts := strings.Split(rest, "; next: ")
+		if !alone {
+			lines, parts = append(lines, parts[0]), parts[1:]
+		}
+		for _, step := range parts {
+			if !slices.Contains(steps, step) {
+				steps = append(steps, step)
+			}
+		}
+	}
+	return strings.Join(lines, "\n"), steps
+}
+
+// next is what to do about an error that does not say it itself.
+func next(err error, code int) string {
 	var unknown *lockfile.UnknownEnvironmentError
 	var problems *lockfile.ProblemsError
 	switch {
@@ -42,18 +71,65 @@ func next(err error) string {
 		return "take these entries out of the environment and run `pixi lock`, or name another environment with -e"
 	case errors.Is(err, lockfile.ErrLock):
 		return "`pixi lock` in the project writes the file anew"
-	case errors.Is(err, prepare.ErrRequest):
-		return "the same command with --help tells what can be asked for"
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		return "free space, inodes or quota there, then the same command again: what was fetched is kept"
 	case errors.Is(err, cache.ErrFetch):
-		return "check the URL and that its host answers from here, then the same command again: what was fetched is kept"
+		return nextFetch(err)
 	case errors.Is(err, cache.ErrIntegrity):
 		return "if the channel replaced the archive, run `pixi lock` in the project; if not, somebody altered it on the way"
-	case errors.Is(err, cache.ErrStore):
+	case errors.Is(err, activation.ErrScript):
+		return "mend that script, or take it out of the manifest's [activation]"
+	case errors.Is(err, activation.ErrShell):
+		return "name one of these with --shell"
+	case errors.Is(err, activation.ErrUndo):
+		return "the same command in a fresh shell"
+	case errors.Is(err, project.ErrManifest):
+		return "mend the manifest there, then run `pixi lock` in the project"
+	case errors.Is(err, materialize.ErrUnlinkable):
+		return "`pixi lock` in the project may choose other packages; if not, tell the maintainers of that package"
+	case errors.Is(err, fs.ErrPermission) && !errors.Is(err, cache.ErrStore):
+		return "check the owner and the permissions of that path"
+	}
+	switch code {
+	case api.ExitUsage:
+		return "the same command with --help tells what can be asked for"
+	case api.ExitUnreachable:
 		return "check the store's path, that it is mounted here, and that this account may write to it"
 	}
-	return ""
+	return "the same command again; if it fails the same way, show this message to the administrator"
+}
+
+// fetchError is an error of class cache.ErrFetch with the host that fetched.
+type fetchError struct {
+	err error
+	// from is "this host" or the daemon's, by name.
+	from string
+}
+
+func (e *fetchError) Error() string { return e.err.Error() }
+func (e *fetchError) Unwrap() error { return e.err }
+
+// nextFetch is what to do where a package was not delivered.
+func nextFetch(err error) string {
+	from := "this host"
+	var f *fetchError
+	if errors.As(err, &f) {
+		from = f.from
+	}
+	const again = ", then the same command again: what was fetched is kept"
+	var refused *cache.HostRefusedError
+	var status *cache.StatusError
+	switch {
+	case errors.As(err, &refused):
+		return fmt.Sprintf("if it is meant, the administrator adds %s to fetch.allow in /etc/hpcenv/hpcenvd.yaml and restarts hpcenvd", refused.Host)
+	case errors.As(err, &status) && status.Gone():
+		return "`pixi lock` in the project takes what the channel has now"
+	case errors.As(err, &status) && status.Unauthorized():
+		return "check that the channel is open to " + from + again
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+		return "put a readable file there, or run `pixi lock` in its project"
+	}
+	return "check the URL and that its host answers to " + from + " (proxy, firewall)" + again
 }
 
 func code(err error) int {

@@ -35,6 +35,20 @@ func (s *Service) List(ctx context.Context) ([]api.Environment, error) {
 
 // Inspect implements api.Service.
 func (s *Service) Inspect(ctx context.Context, id string) (*api.EnvironmentDetail, error) {
+	metas, err := s.one(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	out := &api.EnvironmentDetail{ID: metas[0].ID}
+	for _, m := range metas {
+		out.Platforms = append(out.Platforms, s.detail(m))
+	}
+	return out, nil
+}
+
+// one reads what is known of the one environment whose id begins so, for each
+// platform that it is published for.
+func (s *Service) one(ctx context.Context, id string) ([]*materialize.Meta, error) {
 	if id == "" || len(id) > 32 || strings.Trim(id, "0123456789abcdef") != "" {
 		return nil, api.Errorf(api.ExitUsage, "%q is not an environment id (up to 32 of 0-9 a-f)\nnext: hpcenv list", id)
 	}
@@ -45,14 +59,12 @@ func (s *Service) Inspect(ctx context.Context, id string) (*api.EnvironmentDetai
 	if len(metas) == 0 {
 		return nil, api.Errorf(api.ExitUsage, "no environment has the id %s\nnext: hpcenv list", id)
 	}
-	out := &api.EnvironmentDetail{ID: metas[0].ID}
 	for _, m := range metas {
-		if m.ID != out.ID {
-			return nil, api.Errorf(api.ExitUsage, "several environments begin with %s, e.g. %s and %s\nnext: give more digits", id, out.ID, m.ID)
+		if m.ID != metas[0].ID {
+			return nil, api.Errorf(api.ExitUsage, "several environments begin with %s, e.g. %s and %s\nnext: give more digits", id, metas[0].ID, m.ID)
 		}
-		out.Platforms = append(out.Platforms, s.detail(m))
 	}
-	return out, nil
+	return metas, nil
 }
 
 func (s *Service) detail(m *materialize.Meta) api.PlatformDetail {
@@ -64,10 +76,16 @@ func (s *Service) detail(m *materialize.Meta) api.PlatformDetail {
 		p.URL = lockfile.RedactURL(p.URL)
 		d.PackageList = append(d.PackageList, api.Package(p))
 	}
-	for _, c := range m.Conflicts {
-		d.Conflicts = append(d.Conflicts, fmt.Sprintf("%s: from %s, not from %s", c.Path, c.Winner, strings.Join(c.Losers, ", ")))
-	}
+	d.Conflicts = conflicts(m.Conflicts)
 	return d
+}
+
+// conflicts in one line each.
+func conflicts(cs []materialize.Conflict) (lines []string) {
+	for _, c := range cs {
+		lines = append(lines, fmt.Sprintf("%s: from %s, not from %s", c.Path, c.Winner, strings.Join(c.Losers, ", ")))
+	}
+	return lines
 }
 
 // environment is a Meta in the API's form.
@@ -75,6 +93,10 @@ func (s *Service) environment(m *materialize.Meta) api.Environment {
 	e := api.Environment{
 		ID: m.ID, Name: m.Environment, Platform: m.Platform, LockDigest: m.LockDigest, Prefix: m.Prefix, TreeDigest: m.TreeDigest,
 		Packages: len(m.Packages), Files: m.Files, Bytes: m.Bytes,
+	}
+	if m.Cost != nil {
+		c := api.Cost(*m.Cost)
+		e.Cost = &c
 	}
 	// The tree's own times are fixed; its description was written when it was made.
 	if st, err := os.Stat(s.opts.Store.MetaPath(m.ID, m.Platform)); err == nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/hpcenv/hpcenv/cache/fair"
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/inventory"
+	"github.com/hpcenv/hpcenv/envs/bytecode"
 	"github.com/hpcenv/hpcenv/envs/prepare"
 	"github.com/hpcenv/hpcenv/internal/version"
 )
@@ -37,6 +38,8 @@ type Options struct {
 	Runs int
 	// Parallel downloads of one prepare; 0 = 8.
 	Parallel int
+	// NoByteCode: environments are made without compiled Python files.
+	NoByteCode bool
 }
 
 // Service implements api.Service on a store.
@@ -58,13 +61,20 @@ func New(opts Options) *Service {
 	s.deps = prepare.Deps{
 		Store: opts.Store, Fetcher: opts.Fetcher, ClusterPlatforms: s.clusterPlatforms,
 		OpenLocal: opts.Embedded, Parallel: opts.Parallel, Program: "hpcenv " + Version(), Slot: s.slots.Acquire,
+		NoByteCode: opts.NoByteCode, Sandbox: bytecode.NewSandbox(),
 	}
 	return s
 }
 
 // OpenOwn returns the Service of a user's own store at root, which is made if
 // it is not there.
-func OpenOwn(root string) (*Service, error) {
+func OpenOwn(root string) (*Service, error) { return openOwn(root, cache.Create, false) }
+
+// OpenOwnDry is OpenOwn for dry runs: nothing is made or written, and a store
+// that is not there is taken for the empty one that OpenOwn would make.
+func OpenOwnDry(root string) (*Service, error) { return openOwn(root, cache.Absent, true) }
+
+func openOwn(root string, create func(string, cache.Format) (*cache.Store, error), dry bool) (*Service, error) {
 	store, err := cache.Open(root)
 	if errors.Is(err, os.ErrNotExist) {
 		format := cache.Format{
@@ -76,7 +86,7 @@ func OpenOwn(root string) (*Service, error) {
 				return nil, fmt.Errorf("%w\nnext: name a shorter store, e.g. HPCENV_STORE=/scratch/$USER/hpcenv", err)
 			}
 		}
-		store, err = cache.Create(root, format)
+		store, err = create(root, format)
 	}
 	if err != nil {
 		return nil, err
@@ -88,7 +98,7 @@ func OpenOwn(root string) (*Service, error) {
 	return New(Options{
 		Store:     store,
 		Fetcher:   cache.NewFetcher(cache.FetchOptions{AllowHost: cache.AllowAny, AllowFile: true, UserAgent: "hpcenv/" + Version()}),
-		Inventory: &inventory.Keeper{Store: store, HostOnly: true},
+		Inventory: &inventory.Keeper{Store: store, HostOnly: true, ReadOnly: dry},
 		Embedded:  true,
 	}), nil
 }
@@ -110,7 +120,13 @@ func OpenReadOnly(root string, absentIsEmpty bool) (*Service, error) {
 
 // clusterPlatforms is prepare's question.
 func (s *Service) clusterPlatforms(ctx context.Context) (platforms, notes []string, err error) {
-	inv, note, err := s.opts.Inventory.Current(ctx)
+	var inv *inventory.Inventory
+	var note string
+	if s.opts.Inventory != nil {
+		inv, note, err = s.opts.Inventory.Current(ctx)
+	} else {
+		inv, _, err = inventory.Read(s.opts.Store)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -123,7 +139,8 @@ func (s *Service) clusterPlatforms(ctx context.Context) (platforms, notes []stri
 // Prepare implements api.Service. Cancelling ctx ends the work. In a daemon,
 // archives that lie in the user's files end it with an *api.NeedError.
 func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report func(api.Event)) (*api.PrepareResult, error) {
-	if s.opts.Fetcher == nil || s.opts.Inventory == nil {
+	// What is there can be told by whoever may read it.
+	if (s.opts.Fetcher == nil || s.opts.Inventory == nil) && (!req.DryRun || s.opts.Store == nil) {
 		return nil, fmt.Errorf("%w: it was opened for reading only", cache.ErrStore)
 	}
 	if report == nil {
@@ -134,13 +151,27 @@ func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report f
 		Platforms: req.Platforms, Activations: req.Activations, DryRun: req.DryRun,
 	}, func(e prepare.Event) { report(api.Event(e)) })
 	var need *prepare.NeedLocalError
-	if errors.As(err, &need) {
+	switch {
+	case errors.As(err, &need):
 		return nil, s.wanted.ask(need)
-	}
-	if err != nil {
+	case errors.Is(err, cache.ErrFetch):
+		return nil, &fetchError{err: err, from: s.host()}
+	case err != nil:
 		return nil, err
 	}
 	return s.result(res), nil
+}
+
+// host that fetches, for messages.
+func (s *Service) host() string {
+	if s.opts.Embedded {
+		return "this host"
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		return "the daemon's host"
+	}
+	return "the daemon's host " + name
 }
 
 // result is a prepare's result in the API's form.
@@ -157,6 +188,9 @@ func (s *Service) result(res *prepare.Result) *api.PrepareResult {
 		// Another lock may have made it under another name; here it is called so.
 		env.Name, env.LockDigest, env.New = e.Name, res.LockDigest, e.New
 		out.Environments = append(out.Environments, env)
+	}
+	if res.DryRun != nil {
+		out.DryRun = dryRun(res.DryRun)
 	}
 	return out
 }

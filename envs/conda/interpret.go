@@ -146,6 +146,9 @@ func match(listed []pathEntry, archive map[string]*cache.Entry, meta *PackageMet
 		}
 		e := *a
 		e.NoLink = p.NoLink
+		if !strings.HasSuffix(e.Path, ".py") {
+			e.Time = 0 // only byte-code names the time of another file: its source's
+		}
 		if p.Placeholder != "" {
 			if e.Type == cache.EntryFile {
 				e.Placeholder, e.Binary = p.Placeholder, p.Binary
@@ -157,6 +160,9 @@ func match(listed []pathEntry, archive map[string]*cache.Entry, meta *PackageMet
 			notes = append(notes, compare(p, e, meta)...)
 		}
 		out[p.Path] = e
+	}
+	if n := escaping(out); n != "" {
+		notes = append(notes, n)
 	}
 	if n := unlisted(archive, out); n != "" {
 		notes = append(notes, n)
@@ -206,6 +212,30 @@ func compare(p pathEntry, e cache.Entry, meta *PackageMeta) []string {
 		meta.Recorded[p.Path] = PathRecord{Type: p.Type, SHA256: p.SHA256, Size: p.Size}
 	}
 	return notes
+}
+
+// escaping says which links lead out of the prefix. They are made as they are and
+// never followed.
+func escaping(entries map[string]cache.Entry) string {
+	var links []string
+	for name, e := range entries {
+		if e.Type != cache.EntryLink {
+			continue
+		}
+		to := path.Join(path.Dir(name), e.Target)
+		if path.IsAbs(e.Target) || to == ".." || strings.HasPrefix(to, "../") {
+			links = append(links, name+" → "+e.Target)
+		}
+	}
+	if len(links) == 0 {
+		return ""
+	}
+	sort.Strings(links)
+	n, more := len(links), ""
+	if n > maxListed {
+		links, more = links[:maxListed], " …"
+	}
+	return fmt.Sprintf("%d links lead out of the prefix; they are made as the package has them: %s%s", n, strings.Join(links, ", "), more)
 }
 
 // unlisted says which files of the archive no metadata lists; they are not

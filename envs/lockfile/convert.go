@@ -151,6 +151,6 @@ func (l *Lock) finish() {
 }
 
 func missing(line int, env, platform, location string) error {
-	return fmt.Errorf("%w: line %d: environment `%s`, platform `%s`: package %s is not among the lock's packages",
+	return fmt.Errorf("%w: line %d: environment %q, platform %q: package %s is not among the lock's packages",
 		ErrLock, line, env, platform, RedactURL(location))
 }

@@ -62,9 +62,9 @@ func (p place) subdir() string {
 }
 
 // channel is a URL without its last two path segments and without a trailing
-// slash; "" for a path.
+// slash; "" for a path, and for a file URL, which is another way to write one.
 func (p place) channel() string {
-	if p.head == "" {
+	if p.head == "" || p.scheme == "file" {
 		return ""
 	}
 	rest := p.path

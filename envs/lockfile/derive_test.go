@@ -70,7 +70,7 @@ func TestDerivedFromLocation(t *testing.T) {
 		{linux + "a-1-0.conda", "version: 0.10", "a", "0.10", "0", 0, "linux-64", "", "https://conda.example/main", "x86_64"},
 		{linux + "a-1-0.conda", "channel: null\nbuild: ~", "a", "1", "0", 0, "linux-64", "", "https://conda.example/main", "x86_64"},
 		{"../channel/linux-64/a-1-0.conda", "subdir: linux-64", "a", "1", "0", 0, "linux-64", "", "", "x86_64"},
-		{"file:///channel/linux-64/a-1-0.conda", "", "a", "1", "0", 0, "linux-64", "", "file:///channel", "x86_64"},
+		{"file:///channel/linux-64/a-1-0.conda", "", "a", "1", "0", 0, "linux-64", "", "", "x86_64"},
 		{"https://u:p@conda.example/t/tk-1/main/linux-64/a-1-0.conda", "", "a", "1", "0", 0, "linux-64", "", "https://conda.example/main", "x86_64"},
 	} {
 		t.Run(c.location+" "+c.keys, func(t *testing.T) {

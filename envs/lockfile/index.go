@@ -11,9 +11,18 @@ type Index struct {
 	// materialize.LinkerVersion and cache.Store.PrefixRoot); with others they do not hold.
 	Linker     int    `json:"linker"`
 	PrefixRoot string `json:"prefix_root"`
+	// ByteCode: the ids are those of environments with byte-code (ByteCodeYes) or
+	// without (ByteCodeNo); "" = there is no Python in the lock.
+	ByteCode string `json:"byte_code,omitempty"`
 	// Environments by name.
 	Environments map[string]IndexEnvironment `json:"environments"`
 }
+
+// Values of Index.ByteCode.
+const (
+	ByteCodeYes = "yes"
+	ByteCodeNo  = "no"
+)
 
 // IndexEnvironment is one environment of a lock.
 type IndexEnvironment struct {

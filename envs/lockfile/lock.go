@@ -76,8 +76,8 @@ type CondaPackage struct {
 	Subdir               string
 	// Noarch is "", "python" or "generic".
 	Noarch string
-	// Channel URL, without trailing slash and without credentials; "" for a bare
-	// path.
+	// Channel URL, without trailing slash and without credentials; "" for a path
+	// or file URL, unless the lock names one.
 	Channel string
 	// FileName is the archive's name.
 	FileName    string

@@ -79,7 +79,7 @@ func readV6Environment(d *decoder, key, v *value) v6Environment {
 	for name, val := range platforms.pairs {
 		p := v6Platform{line: name.line, subdir: name.text}
 		if !KnownSubdir(name.text) {
-			d.failf(name.line, "%s uses the unknown platform `%s`", owner, name.text)
+			d.failf(name.line, "%s uses the unknown platform %q", owner, name.text)
 		}
 		for _, ref := range d.entries(name.text, val) {
 			r := v6Ref{line: ref.line}

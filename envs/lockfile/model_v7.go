@@ -97,17 +97,17 @@ func readV7Platforms(d *decoder, root *value) []v7Platform {
 			}
 		}
 		if !validPlatformName(p.name) {
-			d.failf(v.line, "`%s` is no name for a platform: letters, digits, `_` and `-` are", p.name)
+			d.failf(v.line, "%q is no name for a platform: letters, digits, `_` and `-` are", p.name)
 		}
 		if first := seen[p.name]; first != 0 {
-			d.failf(v.line, "the platform `%s` is declared already, in line %d", p.name, first)
+			d.failf(v.line, "the platform %q is declared already, in line %d", p.name, first)
 		}
 		seen[p.name] = v.line
 		if p.subdir == "" {
 			p.subdir = p.name
 		}
 		if !KnownSubdir(p.subdir) {
-			d.failf(v.line, "the platform `%s` has the unknown subdir `%s`", p.name, p.subdir)
+			d.failf(v.line, "the platform %q has the unknown subdir %q", p.name, p.subdir)
 		}
 		out = append(out, p)
 	}
@@ -134,7 +134,7 @@ func readV7Environment(d *decoder, key, v *value, known map[string]bool) v7Envir
 	}
 	for name, val := range platforms.pairs {
 		if !known[name.text] {
-			d.failf(name.line, "%s uses the platform `%s`, which `platforms` does not declare", owner, name.text)
+			d.failf(name.line, "%s uses the platform %q, which `platforms` does not declare", owner, name.text)
 		}
 		env.uses = append(env.uses, v7Use{line: name.line, platform: name.text, refs: readV7Refs(d, name.text, val)})
 	}

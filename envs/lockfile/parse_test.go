@@ -50,7 +50,7 @@ func TestNotALock(t *testing.T) {
 		"version: 7\nenvironments: []\npackages: []":                                                    "`environments` must be a mapping",
 		"version: 7\nenvironments: {a: {packages: {}}}\npackages: []":                                   "`channels`",
 		"version: 7\nenvironments: {a: {channels: []}}\npackages: []":                                   "`packages`",
-		"version: 6\nenvironments: {a: {channels: [], packages: {linux-65: []}}}\npackages: []":         "unknown platform `linux-65`",
+		"version: 6\nenvironments: {a: {channels: [], packages: {linux-65: []}}}\npackages: []":         `unknown platform "linux-65"`,
 		"version: 7\nenvironments: {a: {channels: [], packages: {linux-64: []}}}\npackages: []":         "does not declare",
 		"version: 7\nplatforms: [{name: ''}]\nenvironments: {}\npackages: []":                           "no name for a platform",
 		"version: 6\nenvironments: {}\npackages: [{name: x}]":                                           "neither `conda` nor `pypi`",
@@ -191,7 +191,7 @@ func TestUnknownEnvironmentAndPlatform(t *testing.T) {
 	if !errors.As(err, &unknown) || !slices.Equal(unknown.Known, []string{"alpha", "zeta"}) {
 		t.Fatalf("%v", err)
 	}
-	wantError(t, err, "`beta`", "alpha, zeta")
+	wantError(t, err, `"beta"`, "alpha, zeta")
 	env, _ := lock.Environment("zeta")
 	_, err = env.Platform("linux-ppc64le")
 	var platform *lockfile.MissingPlatformError
@@ -227,7 +227,7 @@ func TestReferenceVerbatimInVersion7(t *testing.T) {
 	text := lock7("./linux-64/a-1-0.conda", "subdir: linux-64")
 	text = strings.Replace(text, "packages:\n- conda: \"./linux-64", "packages:\n- conda: \"linux-64", 1)
 	_, err := lockfile.Parse([]byte(text))
-	wantError(t, err, "line 10", "environment `default`, platform `linux-64`", "./linux-64/a-1-0.conda is not among")
+	wantError(t, err, "line 10", `environment "default", platform "linux-64"`, "./linux-64/a-1-0.conda is not among")
 }
 
 func TestContradiction(t *testing.T) {

@@ -19,7 +19,7 @@ func (e *UnknownEnvironmentError) Error() string {
 	if len(e.Known) > 0 {
 		known = "it has " + strings.Join(e.Known, ", ")
 	}
-	return fmt.Sprintf("the lock has no environment `%s`; %s", e.Name, known)
+	return fmt.Sprintf("the lock has no environment %q; %s", e.Name, known)
 }
 
 func (e *UnknownEnvironmentError) Unwrap() error { return ErrLock }
@@ -54,7 +54,7 @@ func (e *MissingPlatformError) Error() string {
 	if len(e.Skipped) > 0 {
 		known += " (and, not for Linux, " + strings.Join(e.Skipped, ", ") + ")"
 	}
-	return fmt.Sprintf("environment `%s` of the lock has no packages for %s; %s; next: add %s to `platforms` in pixi.toml and run `pixi lock`",
+	return fmt.Sprintf("environment %q of the lock has no packages for %s; %s; next: add %s to `platforms` in pixi.toml and run `pixi lock`",
 		e.Environment, e.Subdir, known, e.Subdir)
 }
 

@@ -18,8 +18,10 @@ type Result struct {
 	TreeDigest string
 	// Files, Dirs and Links made; Linked files share the pool's inode.
 	Files, Dirs, Links, Linked int
-	// Bytes of all files; BytesNew of those that do not share the pool's inode.
+	// Bytes of all files; BytesNew of those that share neither the pool's inode
+	// nor its blocks.
 	Bytes, BytesNew int64
+	Cost            Cost
 }
 
 // batchSize is how many operations a worker takes at once; neighbours share
@@ -121,15 +123,12 @@ func (p *Plan) result(w *writer) *Result {
 			m := w.made[i]
 			r.Files++
 			r.Bytes += m.Size
-			if m.linked {
-				r.Linked++
-			} else {
-				r.BytesNew += m.Size
-			}
+			r.add(m)
 			lines = append(lines, line{path: op.Path, kind: 'f', exec: op.Exec, value: m.SHA256})
 		}
 	}
 	r.TreeDigest = digestLines(lines)
+	r.total(w.pool)
 	return r
 }
 

@@ -117,8 +117,8 @@ func TestExecute(t *testing.T) {
 	}
 }
 
-// goldenTree is the digest of the sample's tree under LinkerVersion 1.
-const goldenTree = "a01b2adb6b049995a381d2683b7ad1970e5c9159a10dd5573e6bd4a243264b77"
+// goldenTree is the digest of the sample's tree under LinkerVersion 2 (without byte-code).
+const goldenTree = "4f241c6ff3951382a527c4dfa4a65bef385b3dfcedf1e03323d2e4bf8c622fcb"
 
 // checkInodes: what may be shared with the pool is, what must not be is not;
 // modes and times are fixed.

@@ -45,8 +45,8 @@ func TestIDGolden(t *testing.T) {
 }
 
 const (
-	goldenID    = "4d66e47fa4e19e4af5ed8f72fc9fcd2d"
-	goldenOwnID = "ef99f1d4df439a6f382a442f47c7d4f0"
+	goldenID    = "ef4ea012a824b140a4cd93eb56a237a0"
+	goldenOwnID = "d92e24ba9af1a1c038a2d9f1415cce54"
 )
 
 func TestIDIgnores(t *testing.T) {
@@ -110,7 +110,8 @@ func TestIDCovers(t *testing.T) {
 	own := f
 	own.PrefixRoot = ""
 	note("own store at that path", materialize.ID(own, "/opt/hpcenv/e", idPackages(), noScripts))
-	note("options", materialize.ID(f, "/opt/hpcenv/e", idPackages(), materialize.Options{}))
+	note("scripts", materialize.ID(f, "/opt/hpcenv/e", idPackages(), materialize.Options{}))
+	note("byte-code", materialize.ID(f, "/opt/hpcenv/e", idPackages(), materialize.Options{NoScripts: true, ByteCode: true}))
 	one := idPackages()
 	delete(one, "linux-aarch64")
 	note("one platform", materialize.ID(f, "/opt/hpcenv/e", one, noScripts))

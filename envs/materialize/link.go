@@ -3,8 +3,6 @@ package materialize
 import (
 	"errors"
 	"io"
-
-	"github.com/hpcenv/hpcenv/cache"
 )
 
 // file puts a file of the pool at its place; where the same shared library is in
@@ -15,9 +13,12 @@ func (w *writer) file(i int) error {
 	e.NoLink = e.NoLink || w.repeat[i]
 	method, err := w.pool.LinkAt(w.dirfd(), op.Path, e)
 	if err != nil {
+		if why := w.refusedName(op, err); why != nil {
+			return why
+		}
 		return w.blame(op, err)
 	}
-	w.made[i] = made{content: content{SHA256: op.SHA256, Size: op.Size}, linked: method == cache.Hardlink}
+	w.made[i] = made{content: content{SHA256: op.SHA256, Size: op.Size}, pooled: true, method: method}
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/envs/activation"
+	"github.com/hpcenv/hpcenv/envs/bytecode"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 )
 
@@ -30,6 +31,12 @@ type Request struct {
 	// Packages of the environment for the platform, all in the store.
 	Packages []Package
 	Options  Options
+	// Python compiles byte-code, in Sandbox; used with Options.ByteCode only. nil
+	// = there is none that this host can run, and NoPython says why ("" = the
+	// environment has no python, which needs no reason).
+	Python   *bytecode.Interpreter
+	Sandbox  *bytecode.Sandbox
+	NoPython string
 	// Workers is how many goroutines write; 0 = one per CPU, at least 4, since
 	// shared storage answers slowly and in parallel.
 	Workers int
@@ -132,11 +139,16 @@ func materializeLocked(ctx context.Context, store *cache.Store, req Request) (me
 	if workers <= 0 {
 		workers = max(4, runtime.GOMAXPROCS(0))
 	}
+	code, err := compile(ctx, store, plan, &req)
+	if err != nil {
+		return nil, false, err
+	}
 	res, err := plan.Execute(ctx, store, staging, workers, req.Progress)
 	if err != nil {
 		return nil, false, err
 	}
 	meta = newMeta(req, plan, res)
+	meta.ByteCode = code
 	if req.Static != nil {
 		if meta.Activation, err = req.Static(staging, prefix); err != nil {
 			return nil, false, fmt.Errorf("activation: %w", err)
@@ -156,7 +168,7 @@ func newMeta(req Request, plan *Plan, res *Result) *Meta {
 	m := &Meta{
 		Version: MetaVersion, ID: req.ID, Platform: req.Platform, Environment: req.Environment, LockDigest: req.LockDigest,
 		Prefix: plan.Prefix, TreeDigest: res.TreeDigest, Files: res.Files, Dirs: res.Dirs, Links: res.Links,
-		Bytes: res.Bytes, BytesNew: res.BytesNew, Conflicts: plan.Conflicts, SkippedScripts: plan.SkippedScripts,
+		Bytes: res.Bytes, BytesNew: res.BytesNew, Cost: &res.Cost, Conflicts: plan.Conflicts, SkippedScripts: plan.SkippedScripts,
 		Notes: plan.Notes, Provenance: req.Provenance, Packages: make([]MetaPackage, 0, len(plan.Packages)),
 	}
 	for _, p := range plan.Packages {

@@ -15,6 +15,8 @@ type placed struct {
 	// recorded is what paths.json says of it, where that differs from the entry.
 	recorded *conda.PathRecord
 	noLink   bool
+	// time is the file's time in the archive; see cache.Entry.
+	time int64
 	// entryPoint: the file is generated, not from the archive.
 	entryPoint bool
 	// won is set by resolve: the path (or the same content) is in the prefix.
@@ -38,7 +40,7 @@ func placePackage(prefix string, pkg Package, meta *conda.PackageMeta, py *pytho
 		if noarchPython {
 			op.Path = py.place(e.Path)
 		}
-		pl := placed{Op: op, noLink: e.NoLink}
+		pl := placed{Op: op, noLink: e.NoLink, time: e.Time}
 		if r, ok := meta.Recorded[e.Path]; ok {
 			pl.recorded = &r
 		}

@@ -79,6 +79,13 @@ type Plan struct {
 	metas  []*conda.PackageMeta // by package
 	placed [][]placed           // by package: what each placed, for its record
 	python *python
+	// changed holds, by path, shipped compiled files that others replace; pyc the
+	// compiled files that package i did not have, for its record.
+	changed map[string]content
+	pyc     [][]string
+	// unknown are compiled files whose content only the compiler could tell (see
+	// KnownByteCode).
+	unknown map[string]bool
 }
 
 // label is what messages call a package.

@@ -74,7 +74,7 @@ func (py *python) stdlib() string {
 func entryPointScript(prefix string, py *python, ep conda.EntryPoint) []byte {
 	interpreter := prefix + "/bin/python" + py.Short
 	first := "#!" + interpreter
-	if len(first)+1 > maxShebang {
+	if len(first) > maxShebang {
 		first = trampoline(interpreter, "")
 	}
 	imported, _, _ := strings.Cut(ep.Func, ".")

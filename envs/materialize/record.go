@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"sort"
 	"strings"
 
 	"github.com/hpcenv/hpcenv/envs/conda"
@@ -72,12 +73,23 @@ func (p *Plan) recordJSON(i int, inPrefix map[string]content) ([]byte, error) {
 		}
 		paths = append(paths, rp)
 	}
+	if p.pyc != nil && len(p.pyc[i]) > 0 {
+		for _, f := range p.pyc[i] {
+			files = append(files, f)
+			paths = append(paths, recordPath{Path: f, Type: typePyc})
+		}
+		sort.Strings(files)
+		sort.Slice(paths, func(a, b int) bool { return paths[a].Path < paths[b].Path })
+	}
 	record["files"] = files
 	record["paths_data"] = recordPaths{Version: 1, Paths: paths}
 	record["link"] = recordLink{Type: 1}
 	record["requested_specs"] = []string{}
 	if u, ok := locationURL(pkg.Lock.Location); ok {
 		record["url"] = u
+	}
+	if len(pkg.Lock.Constrains) == 0 {
+		delete(record, "constrains") // as rattler has it; depends is always there
 	}
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -89,24 +101,50 @@ func (p *Plan) recordJSON(i int, inPrefix map[string]content) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
+// typePyc is the path_type of a compiled file that no package brought; conda
+// records its path only.
+const typePyc = "pyc_file"
+
 // locationURL writes a path of the lock as a file URL, since readers of records
 // insist on a URL; a relative one stays relative (file:dir/x), so that it does
-// not depend on where the lock lies. ok is false for what is a URL already.
+// not depend on where the lock lies. A file URL is written in the same form,
+// whatever the lock escapes in it. ok is false for any other URL, which stays as
+// it is.
 func locationURL(location string) (string, bool) {
+	if rest, ok := strings.CutPrefix(location, "file:///"); ok {
+		p, err := url.PathUnescape(rest)
+		return "file:///" + escapePath(p), err == nil
+	}
 	if i := strings.IndexByte(location, ':'); i > 1 && !strings.ContainsAny(location[:i], "/.") {
 		return "", false
 	}
-	escaped := (&url.URL{Path: location}).EscapedPath()
 	if strings.HasPrefix(location, "/") {
-		return "file://" + escaped, true
+		return "file://" + escapePath(location), true
 	}
-	return "file:" + escaped, true
+	return "file:" + escapePath(location), true
+}
+
+// escapePath escapes what the URL standard asks for in a path, and the percent
+// sign; no more, as rattler does it.
+func escapePath(p string) string {
+	var b strings.Builder
+	for i := range len(p) {
+		if c := p[i]; c <= ' ' || c >= 0x7f || strings.IndexByte("\"<>`#?{}%", c) >= 0 {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }
 
 // recordPath describes one path that package i has in the prefix.
 func (p *Plan) recordPath(i int, pl *placed, inPrefix map[string]content) (recordPath, error) {
 	rp := recordPath{Path: pl.Path, NoLink: pl.noLink}
-	var have content
+	have, changed := p.changed[pl.Path]
+	if written, ok := inPrefix[pl.Path]; ok && changed {
+		have = written
+	}
 	switch pl.Kind {
 	case KindDir:
 		rp.Type = conda.TypeDirectory
@@ -115,14 +153,18 @@ func (p *Plan) recordPath(i int, pl *placed, inPrefix map[string]content) (recor
 		sum := sha256.Sum256([]byte(pl.Target))
 		rp.Type, have = conda.TypeSoftlink, content{SHA256: hex.EncodeToString(sum[:]), Size: int64(len(pl.Target))}
 	case KindFile:
-		rp.Type, have = conda.TypeHardlink, content{SHA256: pl.SHA256, Size: pl.Size}
+		rp.Type = conda.TypeHardlink
+		if !changed {
+			have = content{SHA256: pl.SHA256, Size: pl.Size}
+		}
 	case KindPatch, KindData:
 		rp.Type = conda.TypeHardlink
 		if pl.entryPoint {
 			rp.Type = "unix_python_entry_point"
 		}
-		var ok bool
-		if have, ok = inPrefix[pl.Path]; !ok {
+		if written, ok := inPrefix[pl.Path]; ok {
+			have = written
+		} else if !changed {
 			return rp, fmt.Errorf("record of %s: %s was not written", label(p.Packages[i]), pl.Path)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"github.com/hpcenv/hpcenv/cache"
 )
 
 // errPlaceholder: a recorded offset does not hold the placeholder.
@@ -15,13 +17,14 @@ var errPlaceholder = errors.New("the placeholder is not where the manifest says"
 // chunk is how much of a file is looked at in one piece, in bytes.
 const chunk = 64 << 10
 
-// replaceBinary copies src (size bytes) to dst with placeholder replaced by
-// prefix at the given ascending offsets, as is right for binaries: each
-// placeholder lies in a string that ends with a NUL (or with the file); what
-// follows it in the string moves up and the string's field is filled with NULs.
-// The length never changes. prefix must not be longer than placeholder.
+// replaceBinary copies src to dst with placeholder replaced by prefix at the
+// given ascending offsets, as is right for binaries: each placeholder lies in a
+// string that ends with a zero of its coding's width (or with the file); what
+// follows it in the string moves up and the string's field is filled with zeros.
+// The length never changes. prefix must not be longer than placeholder, unless
+// nothing is to be replaced.
 func replaceBinary(dst io.Writer, src io.Reader, offsets []int64, placeholder, prefix string) error {
-	if len(prefix) > len(placeholder) {
+	if len(prefix) > len(placeholder) && len(offsets) > 0 {
 		return fmt.Errorf("prefix of %d bytes does not fit a placeholder of %d bytes: %w", len(prefix), len(placeholder), ErrPrefix)
 	}
 	s := newReplacer(dst, src, placeholder, prefix)
@@ -32,7 +35,7 @@ func replaceBinary(dst io.Writer, src io.Reader, offsets []int64, placeholder, p
 		if err := s.copyTo(off, true); err != nil {
 			return err
 		}
-		if err := s.replace(); err != nil {
+		if err := s.replace(true); err != nil {
 			return err
 		}
 	}
@@ -54,7 +57,7 @@ func replaceText(dst io.Writer, src io.Reader, offsets []int64, placeholder, pre
 		if err := s.copyTo(off, false); err != nil {
 			return err
 		}
-		if err := s.replace(); err != nil {
+		if err := s.replace(false); err != nil {
 			return err
 		}
 	}
@@ -66,26 +69,58 @@ type replacer struct {
 	dst                 io.Writer
 	src                 *bufio.Reader
 	placeholder, prefix string
-	pos                 int64 // in src
-	owed                int   // NULs that the current string's field still needs
+	old, new            []cache.Coding // of the two, in the same order
+	pos                 int64          // in src
+	// owed is how many zeros the field of the current string still needs. While
+	// there are some, the string ends at a zero of unit bytes, counted from phase.
+	owed  int
+	unit  int
+	phase int64
 }
 
 func newReplacer(dst io.Writer, src io.Reader, placeholder, prefix string) *replacer {
-	return &replacer{dst: dst, src: bufio.NewReaderSize(src, chunk), placeholder: placeholder, prefix: prefix}
+	return &replacer{
+		dst: dst, src: bufio.NewReaderSize(src, chunk+4), placeholder: placeholder, prefix: prefix,
+		old: cache.Codings(placeholder), new: cache.Codings(prefix), unit: 1,
+	}
+}
+
+// coding tells which of the placeholder's codings the source goes on with.
+func (s *replacer) coding() (int, error) {
+	for i, c := range s.old {
+		got, err := s.src.Peek(len(c.Bytes))
+		if err != nil && !errors.Is(err, io.EOF) {
+			return 0, err
+		}
+		if bytes.Equal(got, c.Bytes) && i < len(s.new) {
+			return i, nil
+		}
+	}
+	got, err := s.src.Peek(len(s.placeholder))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return 0, err
+	}
+	return 0, fmt.Errorf("at offset %d: %q: %w", s.pos, got, errPlaceholder)
 }
 
 // replace consumes one placeholder and writes the prefix for it.
-func (s *replacer) replace() error {
-	got := make([]byte, len(s.placeholder))
-	if n, err := io.ReadFull(s.src, got); err != nil || string(got) != s.placeholder {
-		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return err
-		}
-		return fmt.Errorf("at offset %d: %q: %w", s.pos, got[:n], errPlaceholder)
+func (s *replacer) replace(binary bool) error {
+	i, err := s.coding()
+	if err != nil {
+		return err
 	}
-	s.pos += int64(len(got))
-	s.owed += len(s.placeholder) - len(s.prefix)
-	_, err := io.WriteString(s.dst, s.prefix)
+	old, prefix := s.old[i], s.new[i].Bytes
+	if err := s.skip(len(old.Bytes)); err != nil {
+		return err
+	}
+	if binary && len(prefix) > len(old.Bytes) {
+		return fmt.Errorf("at offset %d: prefix of %d bytes does not fit a placeholder of %d: %w", s.pos, len(prefix), len(old.Bytes), ErrPrefix)
+	}
+	if s.owed == 0 {
+		s.unit, s.phase = old.Unit, s.pos
+	}
+	s.owed += len(old.Bytes) - len(prefix)
+	_, err = s.dst.Write(prefix)
 	return err
 }
 
@@ -94,7 +129,8 @@ func (s *replacer) replace() error {
 func (s *replacer) copyTo(end int64, pad bool) error {
 	for s.pos < end {
 		want := int(min(chunk, end-s.pos))
-		data, err := s.src.Peek(want)
+		// The zero that ends a string may reach beyond end.
+		data, err := s.src.Peek(want + s.unit - 1)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
@@ -104,31 +140,64 @@ func (s *replacer) copyTo(end int64, pad bool) error {
 			}
 			break
 		}
+		n := min(want, len(data))
 		if pad && s.owed > 0 {
-			if i := bytes.IndexByte(data, 0); i >= 0 {
+			if i := s.stringEnd(data); i >= 0 && i < n {
 				if _, err := s.dst.Write(data[:i]); err != nil {
+					return err
+				}
+				if err := s.skip(i); err != nil {
 					return err
 				}
 				if err := s.fill(); err != nil {
 					return err
 				}
-				data = data[i:]
-				if err := s.skip(i); err != nil {
-					return err
-				}
+				continue
 			}
 		}
-		if _, err := s.dst.Write(data); err != nil {
+		if _, err := s.dst.Write(data[:n]); err != nil {
 			return err
 		}
-		if err := s.skip(len(data)); err != nil {
+		if err := s.skip(n); err != nil {
 			return err
 		}
 	}
-	if pad && end == math.MaxInt64 {
+	if !pad || s.owed == 0 {
+		return nil
+	}
+	// The string may end right here, with a zero that the next one begins with.
+	data, err := s.src.Peek(s.unit)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if end == math.MaxInt64 || s.stringEnd(data) == 0 {
 		return s.fill()
 	}
 	return nil
+}
+
+// stringEnd finds the zero that ends the current string in what comes next; -1
+// if it is not there.
+func (s *replacer) stringEnd(data []byte) int {
+	if s.unit == 1 {
+		return bytes.IndexByte(data, 0)
+	}
+	unit := int64(s.unit)
+	for i := int((unit - (s.pos-s.phase)%unit) % unit); i+s.unit <= len(data); i += s.unit {
+		if allZero(data[i : i+s.unit]) {
+			return i
+		}
+	}
+	return -1
+}
+
+func allZero(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *replacer) skip(n int) error {
@@ -142,7 +211,7 @@ func (s *replacer) skip(n int) error {
 // fill writes the NULs that are owed.
 func (s *replacer) fill() error {
 	_, err := s.dst.Write(make([]byte, s.owed))
-	s.owed = 0
+	s.owed, s.unit = 0, 1
 	return err
 }
 

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/hpcenv/hpcenv/cache"
 )
 
 // offsetsOf finds the placeholder as the store does: left to right, none
@@ -142,6 +145,46 @@ func TestReplaceAcrossChunks(t *testing.T) {
 	}
 }
 
+// TestReplaceWide: strings in wide characters, each filled up before the zero of
+// its own width, wherever what is read in one piece ends.
+func TestReplaceWide(t *testing.T) {
+	in := func(i int, text string) string { return string(cache.Codings(text)[i].Bytes) }
+	const l16, b16, l32, b32 = 1, 2, 3, 4
+	for name, c := range map[string]struct {
+		data    string
+		offsets []int64
+		want    string
+	}{
+		"low first":      {in(l16, "/old/x\x00t"), []int64{0}, in(l16, "/n/x\x00\x00\x00t")},
+		"high first":     {in(b16, "a/old/x\x00t"), []int64{2}, in(b16, "a/n/x\x00\x00\x00t")},
+		"32 bits":        {in(l32, "/old:/old\x00t"), []int64{0, 20}, in(l32, "/n:/n\x00\x00\x00\x00\x00t")},
+		"zeros inside":   {in(b16, "/old\u0100\u4100/x\x00t"), []int64{0}, in(b16, "/n\u0100\u4100/x\x00\x00\x00t")},
+		"end of file":    {in(l16, "/old/x"), []int64{0}, in(l16, "/n/x\x00\x00")},
+		"next to a zero": {in(l16, "/old") + in(b32, "/old\x00"), []int64{0, 8}, in(l16, "/n\x00\x00") + in(b32, "/n\x00\x00\x00")},
+		"narrow, wide":   {"/old" + in(b16, "/old\x00"), []int64{0, 4}, "/n\x00\x00" + in(b16, "/n\x00\x00\x00")},
+		"odd place":      {"z" + in(l16, "/old\x00") + "/old", []int64{1, 11}, "z" + in(l16, "/n\x00\x00\x00") + "/n\x00\x00"},
+	} {
+		for _, before := range []int{0, chunk - 12, chunk - 10, chunk - 8, chunk - 2} {
+			pad := strings.Repeat("x", before)
+			offsets := slices.Clone(c.offsets)
+			for i := range offsets {
+				offsets[i] += int64(before)
+			}
+			var out bytes.Buffer
+			err := replaceBinary(&out, iotest.HalfReader(strings.NewReader(pad+c.data)), offsets, "/old", "/n")
+			if got := strings.TrimPrefix(out.String(), pad); err != nil || got != c.want {
+				t.Errorf("%s behind %d bytes: %q, %v; want %q", name, before, got, err, c.want)
+			}
+		}
+	}
+	var out bytes.Buffer
+	text := "/old " + in(l16, "/old\n") + in(b32, "/old")
+	err := replaceText(&out, strings.NewReader(text), []int64{0, 5, 15}, "/old", "/longer")
+	if want := "/longer " + in(l16, "/longer\n") + in(b32, "/longer"); err != nil || out.String() != want {
+		t.Errorf("text: %q, %v; want %q", out.String(), err, want)
+	}
+}
+
 func FuzzReplace(f *testing.F) {
 	f.Add([]byte("a/old/lib\x00b/old:/old/x\x00"), "/old", "/n")
 	f.Add([]byte("#!/old/bin/python -x\n/old"), "/old", "/n")
@@ -161,6 +204,9 @@ func TestReplaceRefuses(t *testing.T) {
 	var out bytes.Buffer
 	if err := replaceBinary(&out, strings.NewReader("/old\x00"), []int64{0}, "/old", "/longer"); !errors.Is(err, ErrPrefix) || out.Len() > 0 {
 		t.Errorf("a longer prefix: %v, %d bytes written", err, out.Len())
+	}
+	if err := replaceBinary(&out, strings.NewReader("/old"), nil, "/old", "/longer"); err != nil || out.String() != "/old" {
+		t.Errorf("a longer prefix and nothing to replace: %v", err)
 	}
 	for _, off := range []int64{1, 3, 100} {
 		if err := replaceBinary(&out, strings.NewReader("/old\x00"), []int64{off}, "/old", "/n"); !errors.Is(err, errPlaceholder) {

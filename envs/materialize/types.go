@@ -10,12 +10,14 @@ import (
 
 // LinkerVersion is part of every environment id. It is raised only when the
 // bytes of a prefix change for the same input; a golden test enforces it.
-const LinkerVersion = 1
+const LinkerVersion = 2
 
 // Options of linking that change a prefix's bytes; part of the id.
 type Options struct {
 	// NoScripts is always true for now: post-link scripts are not run.
 	NoScripts bool `json:"no_scripts"`
+	// ByteCode: Python sources get compiled files (see package bytecode).
+	ByteCode bool `json:"byte_code"`
 }
 
 // Package is a locked package with what the store knows of it.
@@ -41,6 +43,8 @@ type Meta struct {
 	// Bytes of all files; BytesNew of those not shared with the pool.
 	Bytes    int64 `json:"bytes"`
 	BytesNew int64 `json:"bytes_new"`
+	// Cost is what making it took of the store's file system; nil = not noted.
+	Cost *Cost `json:"cost,omitempty"`
 	// Packages of the environment.
 	Packages []MetaPackage `json:"packages"`
 	// Conflicts: paths that more than one package has, and who won.
@@ -49,10 +53,31 @@ type Meta struct {
 	SkippedScripts []string `json:"skipped_scripts,omitempty"`
 	// Notes of the packages (see cache.Manifest.Notes), by package.
 	Notes []string `json:"notes,omitempty"`
+	// ByteCode says how the environment got its compiled files; nil = none were
+	// asked for, or there is no python.
+	ByteCode *ByteCode `json:"byte_code,omitempty"`
 	// Activation is the static part of the activation.
 	Activation activation.Static `json:"activation"`
 	// Provenance: who built it, when, with what.
 	Provenance json.RawMessage `json:"provenance,omitempty"`
+}
+
+// ByteCode counts the compiled files of an environment.
+type ByteCode struct {
+	// Files are all that stand for a source; of those, Kept and Headed were
+	// shipped by packages (Headed got a new header), Patched belong to sources
+	// with the prefix in them and are this environment's own.
+	Files   int `json:"files"`
+	Kept    int `json:"kept,omitempty"`
+	Headed  int `json:"headed,omitempty"`
+	Patched int `json:"patched,omitempty"`
+	// Failed sources do not compile; Meta.Notes names them.
+	Failed int `json:"failed,omitempty"`
+	// Processes is how many compilers were started for this environment: 0 where
+	// other environments had all of it.
+	Processes int `json:"processes"`
+	// Skipped says why there is no byte-code at all.
+	Skipped string `json:"skipped,omitempty"`
 }
 
 // MetaPackage is one line of Meta.Packages.

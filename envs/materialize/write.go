@@ -17,7 +17,9 @@ import (
 // made is what became of one operation.
 type made struct {
 	content
-	linked bool
+	// pooled: it came from the pool as it is, by method.
+	pooled bool
+	method cache.Method
 }
 
 // writer makes the paths of one plan in a staging directory. It sees to modes and
@@ -70,6 +72,9 @@ func (w *writer) dirfd() int { return w.fd }
 
 func (w *writer) mkdir(op *Op) error {
 	if err := unix.Mkdirat(w.dirfd(), op.Path, 0o755); err != nil {
+		if why := w.refusedName(op, err); why != nil {
+			return why
+		}
 		return failed("make directory", op.Path, err)
 	}
 	if !w.exact {
@@ -103,6 +108,9 @@ func (w *writer) make(i int) error {
 	switch op.Kind {
 	case KindSymlink:
 		if err := unix.Symlinkat(op.Target, w.dirfd(), op.Path); err != nil {
+			if why := w.refusedName(op, err); why != nil {
+				return why
+			}
 			return failed("make link", op.Path, err)
 		}
 		if err := w.own(op.Path); err != nil {
@@ -168,6 +176,9 @@ func (w *writer) create(i int, write func(io.Writer) error) (err error) {
 	}
 	fd, err := unix.Openat(w.dirfd(), op.Path, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
 	if err != nil {
+		if why := w.refusedName(op, err); why != nil {
+			return why
+		}
 		return failed("create", op.Path, err)
 	}
 	defer func() {

@@ -22,6 +22,17 @@ func (r *run) again(platforms []string) (*Result, error) {
 	if index == nil || err != nil {
 		return nil, err
 	}
+	switch index.ByteCode {
+	case lockfile.ByteCodeYes:
+		// What is published needs no sandbox: it is not looked for.
+		if r.deps.NoByteCode {
+			return nil, nil
+		}
+	case lockfile.ByteCodeNo:
+		if r.sandboxed() {
+			return nil, nil
+		}
+	}
 	names := wantedNames(r.req, slices.Sorted(maps.Keys(index.Environments)))
 	res := &Result{}
 	for _, name := range names {

@@ -27,11 +27,11 @@ const (
 // makeIndex computes the ids of all environments of a lock. An environment has
 // an id as soon as it can be installed on one platform; what forbids the others
 // is noted by platform.
-func makeIndex(store *cache.Store, lock *lockfile.Lock) *lockfile.Index {
+func makeIndex(store *cache.Store, lock *lockfile.Lock, byteCode string) *lockfile.Index {
 	format := store.Format()
 	root := store.PrefixRoot()
 	index := &lockfile.Index{
-		Version: indexVersion, Digest: lock.Digest, Linker: materialize.LinkerVersion, PrefixRoot: root,
+		Version: indexVersion, Digest: lock.Digest, Linker: materialize.LinkerVersion, PrefixRoot: root, ByteCode: byteCode,
 		Environments: make(map[string]lockfile.IndexEnvironment, len(lock.Environments)),
 	}
 	for _, env := range lock.Environments {
@@ -60,15 +60,17 @@ func makeIndex(store *cache.Store, lock *lockfile.Lock) *lockfile.Index {
 		case len(entry.Problems) == len(covered):
 			entry.Error = firstProblem
 		default:
-			entry.ID = materialize.ID(format, root, covered, options)
+			entry.ID = materialize.ID(format, root, covered, options(byteCode == lockfile.ByteCodeYes))
 		}
 		index.Environments[env.Name] = entry
 	}
 	return index
 }
 
-// options of linking; there is no choice yet.
-var options = materialize.Options{NoScripts: true}
+// options of linking.
+func options(byteCode bool) materialize.Options {
+	return materialize.Options{NoScripts: true, ByteCode: byteCode}
+}
 
 // saveLock keeps the lock's bytes, its index, and what its manifest says. The
 // index comes last: where it is, the lock is.

@@ -30,6 +30,11 @@ func (r *run) build(ctx context.Context, targets []target, res *Result) error {
 				need.locked[p.SHA256] = p
 			}
 		}
+		if meta == nil && r.byteCode {
+			for _, p := range compilerPackages(t.compiler) {
+				all[p.SHA256], need.locked[p.SHA256] = true, p
+			}
+		}
 	}
 	missing, err := r.missing(need)
 	if err != nil {
@@ -43,7 +48,7 @@ func (r *run) build(ctx context.Context, targets []target, res *Result) error {
 	res.BytesFetched = bytes
 	r.progress.start(res.PackagesKept, len(all), bytes)
 	if r.req.DryRun {
-		return nil
+		return r.dryRun(targets, need, missing, res)
 	}
 	if err := r.needLocal(missing); err != nil {
 		return err
@@ -93,7 +98,8 @@ func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Ma
 	r.progress.send(Event{Type: EventLink, Environment: t.env, Platform: t.subdir})
 	meta, made, err := materialize.Materialize(ctx, r.deps.Store, materialize.Request{
 		ID: t.id, Platform: t.subdir, Environment: t.env, LockDigest: r.digest,
-		Packages: packages, Options: options, Static: activation.FromTree, Provenance: provenance,
+		Packages: packages, Options: options(r.byteCode), Static: activation.FromTree, Provenance: provenance,
+		Python: interpreter(t.compiler, manifests), NoPython: t.noCompiler, Sandbox: r.deps.Sandbox,
 		OnWait: func() {
 			r.progress.send(Event{Type: EventWait, Environment: t.env, Platform: t.subdir,
 				Text: fmt.Sprintf("%s for %s is being made by another request; waiting", t.env, t.subdir)})
@@ -103,6 +109,13 @@ func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Ma
 		return fmt.Errorf("environment %s for %s: %w", t.env, t.subdir, err)
 	}
 	out.Meta, out.New = meta, made
+	if c := meta.ByteCode; c != nil {
+		if c.Skipped != "" {
+			r.note(fmt.Sprintf("%s for %s has no byte-code: %s", t.env, t.subdir, c.Skipped))
+		} else if c.Failed > 0 && made {
+			r.note(fmt.Sprintf("%s for %s: %d Python sources do not compile (hpcenv inspect %s names them)", t.env, t.subdir, c.Failed, t.id))
+		}
+	}
 	r.progress.send(Event{Type: EventPublished, Environment: t.env, Platform: t.subdir, New: made})
 	return nil
 }

@@ -66,9 +66,12 @@ func newWorld(t *testing.T) *world {
 
 // add puts a package into the channel and returns its entry for a lock.
 func (w *world) add(name, subdir string) string {
-	p := condatest.Package{Name: name, Version: "1", Build: "0", Subdir: subdir, Files: []condatest.File{{Path: "share/" + name, Content: name + subdir}}}
+	return w.addPackage(condatest.Package{Name: name, Version: "1", Build: "0", Subdir: subdir, Files: []condatest.File{{Path: "share/" + name, Content: name + subdir}}})
+}
+
+func (w *world) addPackage(p condatest.Package) string {
 	data := p.Conda(w.t)
-	path := "/" + subdir + "/" + p.Dist() + ".conda"
+	path := "/" + p.TheSubdir() + "/" + p.Dist() + ".conda"
 	w.data[path] = data
 	sum := sha256.Sum256(data)
 	return fmt.Sprintf("- conda: %s%s\n  sha256: %s\n  size: %d\n", w.url, path, hex.EncodeToString(sum[:]), len(data))

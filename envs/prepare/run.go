@@ -28,6 +28,9 @@ func Run(ctx context.Context, deps *Deps, req *Request, report func(Event)) (*Re
 	if err != nil {
 		return nil, err
 	}
+	if req.DryRun {
+		readyDry(res)
+	}
 	res.LockDigest = r.digest
 	res.Notes = append(r.notes, res.Notes...)
 	res.Seconds = time.Since(start).Seconds()
@@ -41,6 +44,8 @@ type run struct {
 	digest   string
 	progress *progress
 	notes    []string
+	// byteCode: environments are made with byte-code.
+	byteCode bool
 }
 
 func (r *run) do(ctx context.Context) (*Result, error) {
@@ -67,7 +72,9 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	index := makeIndex(r.deps.Store, lock)
+	byteCode := r.wantByteCode(lock)
+	r.byteCode = byteCode == lockfile.ByteCodeYes
+	index := makeIndex(r.deps.Store, lock, byteCode)
 	for i := range targets {
 		e := index.Environments[targets[i].env]
 		if e.ID == "" {

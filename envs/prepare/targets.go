@@ -16,6 +16,10 @@ type target struct {
 	subdir   string
 	id       string
 	platform *lockfile.Platform
+	// compiler is the platform whose Python compiles the byte-code of this one;
+	// nil = none, and noCompiler says why ("" = there is nothing to compile).
+	compiler   *lockfile.Platform
+	noCompiler string
 }
 
 // wantedPlatforms returns the conda subdirs to prepare for, sorted: those
@@ -25,7 +29,7 @@ func wantedPlatforms(ctx context.Context, deps *Deps, req *Request) (platforms, 
 	if len(req.Platforms) > 0 {
 		for _, p := range req.Platforms {
 			if !slices.Contains(made, p) {
-				return nil, nil, fmt.Errorf("%w: this store makes environments for %s, not for %s", ErrRequest, strings.Join(made, ", "), p)
+				return nil, nil, notMade(p, made)
 			}
 		}
 		return slices.Compact(slices.Sorted(slices.Values(req.Platforms))), nil, nil
@@ -85,10 +89,12 @@ func choose(lock *lockfile.Lock, names, platforms []string) (targets []target, s
 				err = p.Validate()
 			}
 			if err != nil {
-				faults = append(faults, fmt.Errorf("environment %s: %w", name, err))
+				faults = append(faults, fmt.Errorf("environment %q: %w", name, err))
 				continue
 			}
-			targets = append(targets, target{env: name, subdir: subdir, platform: p})
+			t := target{env: name, subdir: subdir, platform: p}
+			t.compiler, t.noCompiler = chooseCompiler(env, p, hostSubdir())
+			targets = append(targets, t)
 		}
 	}
 	if len(faults) > 0 {
@@ -107,7 +113,7 @@ func choose(lock *lockfile.Lock, names, platforms []string) (targets []target, s
 }
 
 func skippedLine(env, subdir string) string {
-	return fmt.Sprintf("%s: the lock has no packages for %s; nodes of that platform cannot run it", env, subdir)
+	return fmt.Sprintf("environment %q: the lock has no packages for %s; nodes of that platform cannot run it", env, subdir)
 }
 
 // noPlatform is the error for a request of which nothing is in the lock.
@@ -118,7 +124,7 @@ func noPlatform(names, platforms []string, subdirs func(name string) []string) e
 		if in == "" {
 			in = "no Linux platform"
 		}
-		has = append(has, n+" has "+in)
+		has = append(has, fmt.Sprintf("%q has %s", n, in))
 	}
 	return fmt.Errorf("%w: wanted %s, but %s\nnext: add the platform to `platforms` in the project's manifest and run `pixi lock`",
 		ErrNoPlatform, strings.Join(platforms, ", "), strings.Join(has, "; "))

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hpcenv/hpcenv/cache"
+	"github.com/hpcenv/hpcenv/envs/bytecode"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/materialize"
 )
@@ -49,6 +50,10 @@ type Deps struct {
 	// environments made; what needs no work never waits for it. It calls wait
 	// once if it must.
 	Slot func(ctx context.Context, wait func()) (release func(), err error)
+	// NoByteCode: environments are made without compiled Python files. Sandbox is
+	// where the compiler runs; nil = as NoByteCode.
+	NoByteCode bool
+	Sandbox    *bytecode.Sandbox
 	// Program names this program in provenance.
 	Program string
 }
@@ -116,6 +121,8 @@ type Result struct {
 	BytesFetched              int64
 	Seconds                   float64
 	Notes                     []string
+	// DryRun of a request that asked for one, else nil.
+	DryRun *DryRun
 }
 
 // Source is how the cache knows a locked package.

@@ -26,7 +26,7 @@ type UnknownEnvironmentError struct {
 }
 
 func (e *UnknownEnvironmentError) Error() string {
-	return fmt.Sprintf("%s has no environment `%s`; it has %s; next: if the lock has it, the two differ: run `pixi lock`", e.File, e.Name, strings.Join(e.Known, ", "))
+	return fmt.Sprintf("%s has no environment %q; it has %s; next: if the lock has it, the two differ: run `pixi lock`", e.File, e.Name, strings.Join(e.Known, ", "))
 }
 
 func (e *UnknownEnvironmentError) Unwrap() error { return ErrManifest }

@@ -292,7 +292,7 @@ func (m *manifest) readEnvironment(name string, v *node, features map[string]*fe
 	e.features = m.texts("environments."+name, list)
 	for _, f := range e.features {
 		if features[f] == nil {
-			m.failf(list.line, "environment `%s` has the feature `%s`, which is not declared", name, f)
+			m.failf(list.line, "environment %q has the feature %q, which is not declared", name, f)
 		}
 	}
 	return e

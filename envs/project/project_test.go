@@ -192,7 +192,7 @@ func TestErrors(t *testing.T) {
 		"[activation]\nscripts = [\n\"a.sh\",\n3]":                      {"pixi.toml:4:", "a text"},
 		"[activation.env]\nA = \"1\"\nB = 2":                            {"pixi.toml:3:", "activation.env.B", "a text"},
 		"[target.linux.activation.env]\nA = true":                       {"pixi.toml:2:", "target.linux.activation.env.A"},
-		"[environments]\na = []\nb = [\"x\"]":                           {"pixi.toml:3:", "`b`", "`x`", "not declared"},
+		"[environments]\na = []\nb = [\"x\"]":                           {"pixi.toml:3:", `"b"`, `"x"`, "not declared"},
 		"[environments]\nb = {features=[], no-default-feature=\"yes\"}": {"pixi.toml:2:", "true or false"},
 		"[environments]\nb = 1":                                         {"pixi.toml:2:", "an array"},
 		"feature = []":                                                  {"pixi.toml:1:", "a table"},

@@ -84,7 +84,7 @@ func (o Options) metaPath(store, id string) string {
 func (o Options) prepare(ctx context.Context, r *resolved) error {
 	svc, err := o.Service(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: environment %q is not prepared for %s; %w", o.Request.LockPath, o.Environment, o.Platform, err)
 	}
 	req := o.Request
 	req.Environments, req.All, req.Platforms, req.DryRun = []string{o.Environment}, false, []string{o.Platform}, false
@@ -106,7 +106,7 @@ func (o Options) prepare(ctx context.Context, r *resolved) error {
 		}
 	}
 	if id == "" {
-		msg := fmt.Sprintf("%s: environment %s has nothing for this host's platform, %s", o.Request.LockPath, o.Environment, o.Platform)
+		msg := fmt.Sprintf("%s: environment %q has nothing for this host's platform, %s", o.Request.LockPath, o.Environment, o.Platform)
 		if len(res.Skipped) > 0 {
 			msg += " (" + strings.Join(res.Skipped, "; ") + ")"
 		}

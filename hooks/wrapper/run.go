@@ -54,7 +54,7 @@ func Hook(ctx context.Context, o Options, shell string) (int, error) {
 	}
 	// An unknown shell is said before a long preparation, not after.
 	if _, err := activation.Render(shell, activation.Patch{}); err != nil {
-		return api.ExitUsage, api.Errorf(api.ExitUsage, "%v", err)
+		return api.ExitUsage, api.Errorf(api.ExitUsage, "%v\nnext: hpcenv shell-hook --shell NAME with one of these", err)
 	}
 	r, err := o.resolve(ctx)
 	if err != nil {
@@ -139,7 +139,7 @@ func (j job) become(ctx context.Context, stderr io.Writer) (int, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			code = ExitNotFound
 		}
-		return code, fmt.Errorf("%s: %w\nnext: is it spelled right, and in the environment? hpcenv inspect %s lists its packages", argv[0], err, j.Input.ID[:min(8, len(j.Input.ID))])
+		return code, fmt.Errorf("%s: %w\nnext: is it spelled right, and in the environment? hpcenv inspect --packages %s lists what it holds", argv[0], err, j.Input.ID[:min(8, len(j.Input.ID))])
 	}
 	err = unix.Exec(path, argv, env)
 	if errors.Is(err, unix.ENOEXEC) {
@@ -149,7 +149,7 @@ func (j job) become(ctx context.Context, stderr io.Writer) (int, error) {
 	if errors.Is(err, unix.ENOENT) {
 		return ExitNotFound, fmt.Errorf("%s: %w: its interpreter is not there\nnext: look at its first line (head -1 %s)", path, err, path)
 	}
-	return ExitNotRunnable, fmt.Errorf("%s: cannot be run: %w", path, err)
+	return ExitNotRunnable, fmt.Errorf("%s: cannot be run: %w\nnext: is it a program for this host's architecture? file %s", path, err, path)
 }
 
 // lookPath finds a command as a shell does, in the PATH of the environment that

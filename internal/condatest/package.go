@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"sort"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -34,6 +35,8 @@ type File struct {
 	Placeholder string
 	Binary      bool
 	NoLink      bool
+	// Time is the modification time in the archive, in seconds since 1970.
+	Time int64
 }
 
 // Package is a conda package to build.
@@ -198,6 +201,9 @@ func tarOf(t testing.TB, files []File) []byte {
 	w := tar.NewWriter(&buf)
 	for _, f := range files {
 		h := &tar.Header{Name: f.Path, Mode: 0o644, Size: int64(len(f.Content)), Typeflag: tar.TypeReg}
+		if f.Time != 0 {
+			h.ModTime = time.Unix(f.Time, 0)
+		}
 		switch {
 		case f.Dir:
 			h.Typeflag, h.Mode, h.Name, h.Size = tar.TypeDir, 0o755, f.Path+"/", 0

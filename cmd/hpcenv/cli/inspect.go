@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -11,7 +12,8 @@ import (
 )
 
 func (a *app) inspectCmd() *cobra.Command {
-	var asJSON bool
+	var packages bool
+	var platform string
 	cmd := &cobra.Command{
 		Use:   "inspect ID",
 		Short: "Show what a prepared environment holds",
@@ -26,17 +28,38 @@ func (a *app) inspectCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
+			if err := narrow(detail, platform); err != nil {
+				return err
+			}
+			if a.json {
 				return a.printJSON(detail)
 			}
-			return a.inspectText(detail)
+			return a.inspectText(detail, packages)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	cmd.Flags().BoolVar(&packages, "packages", false, "list the packages, too")
+	cmd.Flags().StringVar(&platform, "platform", "", "this platform only, e.g. linux-aarch64")
+	cmd.Flags().BoolVar(&a.json, "json", false, "print one JSON object, packages included")
 	return cmd
 }
 
-func (a *app) inspectText(d *api.EnvironmentDetail) error {
+// narrow leaves one platform of an environment; "" leaves all.
+func narrow(d *api.EnvironmentDetail, platform string) error {
+	if platform == "" {
+		return nil
+	}
+	var has []string
+	for _, p := range d.Platforms {
+		if p.Platform == platform {
+			d.Platforms = []api.PlatformDetail{p}
+			return nil
+		}
+		has = append(has, p.Platform)
+	}
+	return api.Errorf(api.ExitUsage, "%s is not prepared for %q\nnext: --platform with one of %s", short(d.ID), platform, strings.Join(has, ", "))
+}
+
+func (a *app) inspectText(d *api.EnvironmentDetail, packages bool) error {
 	w := tabwriter.NewWriter(plain{a.stdout}, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "id\t%s\n", d.ID)
 	for _, p := range d.Platforms {
@@ -47,11 +70,17 @@ func (a *app) inspectText(d *api.EnvironmentDetail) error {
 		fmt.Fprintf(w, "tree digest\t%s\n", p.TreeDigest)
 		fmt.Fprintf(w, "created\t%s\n", created(p.Created))
 		fmt.Fprintf(w, "content\t%d packages, %s files, %s\n", p.Packages, countText(p.Files), bytesText(p.Bytes))
+		if p.Cost != nil {
+			fmt.Fprintf(w, "made by\t%s\n", costText(p.Cost))
+		}
 		some(w, "conflict", p.Conflicts)
 		some(w, "skipped script", p.SkippedScripts)
 		some(w, "note", p.Notes)
 		if err := w.Flush(); err != nil {
 			return err
+		}
+		if !packages {
+			continue
 		}
 		fmt.Fprintln(w, "\n  PACKAGE\tVERSION\tBUILD\tSIZE\tSHA256")
 		for _, k := range p.PackageList {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"text/tabwriter"
@@ -9,15 +10,24 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/internal/shellword"
 )
 
 func (a *app) listCmd() *cobra.Command {
-	var asJSON bool
+	var lock string
 	cmd := &cobra.Command{
-		Use:   "list",
+		Use:   "list [PATH]",
 		Short: "List the environments that are prepared, newest first",
-		Args:  usageArgs(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Long: `List the environments that are prepared, newest first: all that are in the store,
+or with PATH (a pixi.lock or a directory with one) those of that lock. In a project,
+"hpcenv list ." lists its own.`,
+		Args: usageArgs(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := onePath(args, lock)
+			if err != nil {
+				return err
+			}
 			svc, err := a.reader()
 			if err != nil {
 				return err
@@ -26,20 +36,93 @@ func (a *app) listCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
+			if path != "" {
+				if envs, err = a.listed(cmd.Context(), svc, envs, path); err != nil {
+					return err
+				}
+			}
+			if a.json {
 				if envs == nil {
 					envs = []api.Environment{}
 				}
 				return a.printJSON(envs)
 			}
-			return a.listTable(envs)
+			return a.listTable(envs, path)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
+	cmd.Flags().StringVar(&lock, "lock", "", "the same as PATH")
+	cmd.Flags().BoolVar(&a.json, "json", false, "print one JSON array")
 	return cmd
 }
 
-func (a *app) listTable(envs []api.Environment) error {
+// onePath is the path of a lock, given as an argument or with --lock.
+func onePath(args []string, lock string) (string, error) {
+	switch {
+	case len(args) == 0:
+		return lock, nil
+	case lock != "":
+		return "", api.Errorf(api.ExitUsage, "both %q and --lock %q name a lock\nnext: leave one of them out", args[0], lock)
+	}
+	return args[0], nil
+}
+
+// listed leaves those of envs that belong to the lock at path, under the lock's
+// names for them: another lock may have made them.
+func (a *app) listed(ctx context.Context, svc api.Service, envs []api.Environment, path string) ([]api.Environment, error) {
+	req, err := a.request(path, nil, false)
+	if err != nil {
+		return nil, err
+	}
+	if len(envs) == 0 {
+		return nil, nil
+	}
+	of, err := environmentsOf(ctx, svc, req)
+	if err != nil {
+		return nil, aboutLock(err, req.LockPath)
+	}
+	var out []api.Environment
+	for _, have := range envs {
+		for _, e := range of {
+			if e.ID == have.ID && e.Platform == have.Platform {
+				have.Name, have.LockDigest = e.Name, e.LockDigest
+				out = append(out, have)
+			}
+		}
+	}
+	return out, nil
+}
+
+// environmentsOf tells the ids of a lock's environments. One that cannot be made
+// does not hide the others.
+func environmentsOf(ctx context.Context, svc api.Service, req *api.PrepareRequest) ([]api.Environment, error) {
+	ask := *req
+	ask.Activations, ask.All, ask.DryRun = nil, true, true
+	res, err := svc.Prepare(ctx, &ask, nil)
+	if err == nil {
+		return res.Environments, nil
+	}
+	lock, perr := lockfile.Parse(req.Lock)
+	if perr != nil {
+		return nil, err
+	}
+	var out []api.Environment
+	for _, env := range lock.Environments {
+		ask.All, ask.Environments = false, []string{env.Name}
+		if res, oerr := svc.Prepare(ctx, &ask, nil); oerr == nil {
+			out = append(out, res.Environments...)
+		}
+	}
+	if len(out) == 0 {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (a *app) listTable(envs []api.Environment, path string) error {
+	if len(envs) == 0 && path != "" {
+		_, err := fmt.Fprintf(a.stderr, "nothing of this lock is prepared yet\nnext: hpcenv prepare %s\n", shellword.Quote(path))
+		return err
+	}
 	if len(envs) == 0 {
 		_, err := fmt.Fprintln(a.stderr, "no environment is prepared yet\nnext: hpcenv prepare")
 		return err

@@ -2,11 +2,8 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"github.com/hpcenv/hpcenv/internal/shellword"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -19,7 +16,8 @@ import (
 // prepareFlags are what prepare was asked for.
 type prepareFlags struct {
 	environments, platforms []string
-	all, dryRun, json       bool
+	all, dryRun, verbose    bool
+	lock                    string
 }
 
 func (a *app) prepareCmd() *cobra.Command {
@@ -32,19 +30,21 @@ once. PATH is a pixi.lock or a directory with one; without it, the nearest
 pixi.lock upwards counts. What is there already is not touched.`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path := ""
-			if len(args) > 0 {
-				path = args[0]
+			path, err := onePath(args, f.lock)
+			if err != nil {
+				return err
 			}
 			return a.prepare(cmd.Context(), path, f)
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringArrayVarP(&f.environments, "environment", "e", nil, "environment of the lock (repeatable; default: default)")
+	fl.StringSliceVarP(&f.environments, "environment", "e", nil, "environment of the lock (repeatable, or names with commas; default: default)")
 	fl.BoolVar(&f.all, "all", false, "all environments of the lock")
-	fl.StringArrayVar(&f.platforms, "platform", nil, "platform, e.g. linux-aarch64 (repeatable; default: those of the cluster's nodes)")
-	fl.BoolVar(&f.dryRun, "dry-run", false, "say what would be done and do nothing")
-	fl.BoolVar(&f.json, "json", false, "print one JSON object on stdout and nothing on stderr")
+	fl.StringSliceVar(&f.platforms, "platform", nil, "platform, e.g. linux-aarch64 (repeatable, or names with commas; default: those of the cluster's nodes)")
+	fl.BoolVar(&f.dryRun, "dry-run", false, "say what would be done and what it would take of the store, and do nothing")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "name the packages to fetch (with --dry-run)")
+	fl.StringVar(&f.lock, "lock", "", "the same as PATH")
+	fl.BoolVar(&a.json, "json", false, "print one JSON object on stdout, {\"error\": …} if it failed; on stderr errors only")
 	return cmd
 }
 
@@ -58,13 +58,13 @@ func (a *app) prepare(ctx context.Context, path string, f prepareFlags) error {
 		return err
 	}
 	req.Environments, req.All, req.Platforms, req.DryRun = f.environments, f.all, f.platforms, f.dryRun
-	svc, err := a.writer()
+	svc, err := a.writer(f.dryRun)
 	if err != nil {
-		return err
+		return a.withoutDaemon(ctx, req, err)
 	}
 	shown := newProgress(a.stderr, header(req.Lock), false)
 	report := shown.report
-	if f.json {
+	if a.json {
 		report = nil
 	}
 	result, err := svc.Prepare(ctx, req, report)
@@ -73,13 +73,13 @@ func (a *app) prepare(ctx context.Context, path string, f prepareFlags) error {
 		if ctx.Err() != nil {
 			return a.interrupted(svc)
 		}
-		return err
+		return aboutLock(err, req.LockPath)
 	}
 	result.Notes = append(a.notes, result.Notes...)
-	if f.json {
+	if a.json {
 		return a.printJSON(result)
 	}
-	return a.prepared(ctx, svc, req, result)
+	return a.prepared(ctx, svc, req, result, f.verbose)
 }
 
 // interrupted is the error after Ctrl-C.
@@ -91,7 +91,7 @@ func (a *app) interrupted(svc api.Service) error {
 }
 
 // prepared prints how it ended, for people.
-func (a *app) prepared(ctx context.Context, svc api.Service, req *api.PrepareRequest, r *api.PrepareResult) error {
+func (a *app) prepared(ctx context.Context, svc api.Service, req *api.PrepareRequest, r *api.PrepareResult, verbose bool) error {
 	for _, s := range r.Skipped {
 		fmt.Fprintln(a.stderr, s)
 	}
@@ -105,38 +105,12 @@ func (a *app) prepared(ctx context.Context, svc api.Service, req *api.PrepareReq
 		bytes += e.Bytes
 	}
 	if req.DryRun {
-		_, err := fmt.Fprintf(a.stderr, "dry run, nothing was done: %d packages kept, %d to fetch, %s\n", r.PackagesKept, r.PackagesNew, bytesText(r.BytesFetched))
-		return err
+		return a.dryRun(r, verbose)
 	}
 	fmt.Fprintf(a.stderr, "ready in %s: kept %d, new %d; %s files, %s\n", secondsText(r.Seconds), r.PackagesKept, r.PackagesNew, countText(files), bytesText(bytes))
+	a.costs(r)
 	_, err := fmt.Fprintf(a.stderr, "next: %s\n", a.next(ctx, svc, req, r))
 	return err
-}
-
-// next is the command to go on with: sbatch where there is Slurm, else run.
-func (a *app) next(ctx context.Context, svc api.Service, req *api.PrepareRequest, r *api.PrepareResult) string {
-	name := ""
-	if len(r.Environments) > 0 && r.Environments[0].Name != "default" {
-		name = r.Environments[0].Name
-	}
-	where := a.fromHere(req.LockPath)
-	if _, remote := svc.(*api.Client); !remote {
-		if _, err := exec.LookPath("sbatch"); errors.Is(err, exec.ErrNotFound) {
-			cmd := "hpcenv run"
-			if where != "." {
-				cmd += " --lock " + shellword.Quote(where)
-			}
-			if name != "" {
-				cmd += " -e " + shellword.Quote(name)
-			}
-			return cmd + " -- COMMAND"
-		}
-	}
-	cmd := "sbatch --env-lock=" + shellword.Quote(where)
-	if name != "" {
-		cmd += " --env-name=" + shellword.Quote(name)
-	}
-	return cmd + " job.sh"
 }
 
 // fromHere names a lock as one would type it in this directory.

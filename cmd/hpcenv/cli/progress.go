@@ -6,8 +6,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
@@ -101,96 +99,3 @@ func (l *lines) plan(e api.Event) {
 }
 
 func (l *lines) close() {}
-
-// bars shows one bar per active download and a total.
-type bars struct {
-	lines
-	p      *mpb.Progress
-	total  *mpb.Bar
-	active map[string]*bar
-}
-
-type bar struct {
-	*mpb.Bar
-	done int64
-	at   time.Time
-}
-
-func (b *bars) report(e api.Event) {
-	switch e.Type {
-	case api.EventPlan:
-		b.plan(e)
-		if e.Environment == "" && e.BytesTotal > e.BytesDone {
-			b.start(e)
-		}
-	case api.EventFetch:
-		b.fetch(e)
-	case api.EventFetched:
-		b.fetched(e)
-	case api.EventNote, api.EventWait:
-		b.print(e.Text)
-	case api.EventLink:
-		b.close() // downloads come before links
-		b.print(fmt.Sprintf("linking %s for %s", e.Environment, e.Platform))
-	}
-}
-
-// print writes a line above the bars.
-func (b *bars) print(text string) {
-	if b.p == nil {
-		fmt.Fprintln(b.w, text)
-		return
-	}
-	fmt.Fprintln(b.p, text)
-}
-
-func (b *bars) start(e api.Event) {
-	b.p = mpb.New(mpb.WithOutput(b.w), mpb.WithWidth(64), mpb.WithRefreshRate(150*time.Millisecond))
-	b.total = b.p.New(e.BytesTotal, mpb.BarStyle(),
-		mpb.BarPriority(1<<30), // below the downloads
-		mpb.PrependDecorators(decor.Name("total", decor.WC{W: 28, C: decor.DindentRight}), decor.Counters(decor.SizeB1000(0), "% .1f/% .1f", decor.WCSyncSpace)),
-		mpb.AppendDecorators(decor.AverageSpeed(decor.SizeB1000(0), "% .0f", decor.WCSyncSpace), decor.Name(" "), decor.AverageETA(decor.ET_STYLE_MMSS), decor.Name(" left")))
-	b.total.SetCurrent(e.BytesDone)
-}
-
-func (b *bars) fetch(e api.Event) {
-	if b.p == nil {
-		return
-	}
-	x := b.active[e.Package]
-	if x == nil {
-		name := e.Package
-		if len(name) > 28 {
-			name = name[:27] + "…"
-		}
-		x = &bar{Bar: b.p.New(e.Total, mpb.BarStyle(), mpb.BarRemoveOnComplete(),
-			mpb.PrependDecorators(decor.Name(name, decor.WC{W: 28, C: decor.DindentRight}), decor.Counters(decor.SizeB1000(0), "% .1f/% .1f", decor.WCSyncSpace)),
-			mpb.AppendDecorators(decor.AverageSpeed(decor.SizeB1000(0), "% .0f", decor.WCSyncSpace)))}
-		b.active[e.Package] = x
-	}
-	x.SetCurrent(e.Done)
-	b.total.SetCurrent(e.BytesDone)
-}
-
-func (b *bars) fetched(e api.Event) {
-	if b.p == nil {
-		return
-	}
-	if x := b.active[e.Package]; x != nil {
-		x.Abort(true)
-		delete(b.active, e.Package)
-	}
-	b.total.SetCurrent(e.BytesDone)
-}
-
-func (b *bars) close() {
-	if b.p == nil {
-		return
-	}
-	for _, x := range b.active {
-		x.Abort(true)
-	}
-	b.total.Abort(true)
-	b.p.Wait()
-	b.p = nil
-}

@@ -14,11 +14,11 @@ import (
 func TestListObeysNobody(t *testing.T) {
 	var out strings.Builder
 	a := &app{stdout: &out}
-	if err := a.listTable([]api.Environment{{ID: "0123456789", Name: "größe\x1b[2J\u009b31m\u202e\r"}}); err != nil {
+	if err := a.listTable([]api.Environment{{ID: "0123456789", Name: "größe\x1b[2J\u009b31m\u202e\r"}}, ""); err != nil {
 		t.Fatal(err)
 	}
 	detail := &api.EnvironmentDetail{Platforms: []api.PlatformDetail{{Notes: []string{"a\x1b]0;b\a"}}}}
-	if err := a.inspectText(detail); err != nil {
+	if err := a.inspectText(detail, true); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), "größe?[2J?31m??") || strings.ContainsAny(out.String(), "\x1b\u009b\u202e\r\a") {

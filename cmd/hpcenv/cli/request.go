@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/daemon/service"
 	"github.com/hpcenv/hpcenv/envs/project"
 )
 
@@ -22,7 +24,10 @@ func (a *app) request(path string, environments []string, all bool) (*api.Prepar
 	}
 	data, err := os.ReadFile(lock)
 	if err != nil {
-		return nil, fmt.Errorf("lock file: %w", err)
+		return nil, fmt.Errorf("the lock file cannot be read: %w", err)
+	}
+	if err := project.NotLock(lock, data); err != nil {
+		return nil, err
 	}
 	req := &api.PrepareRequest{Lock: data, LockPath: lock, Activations: map[string][]byte{}}
 	p, err := project.Load(filepath.Dir(lock))
@@ -51,6 +56,15 @@ func (a *app) request(path string, environments []string, all bool) (*api.Prepar
 		req.Activations[name], _ = project.Canonical(m)
 	}
 	return req, nil
+}
+
+// aboutLock puts the lock's path before an error that the lock is to blame for.
+func aboutLock(err error, lock string) error {
+	e := service.Classify(err)
+	if !e.AboutLock || strings.Contains(e.Message, lock) {
+		return err
+	}
+	return &api.Error{Code: e.Code, Message: lock + ": " + e.Message}
 }
 
 // header is the first line of a preparation.

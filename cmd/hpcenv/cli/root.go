@@ -30,6 +30,8 @@ type app struct {
 	socket, store string
 	// notes for the user about what was read.
 	notes []string
+	// json: facts, and errors too, are printed as JSON on stdout.
+	json bool
 	// code, if set, is the exit code of a command that hpcenv ran.
 	code int
 }
@@ -67,8 +69,18 @@ func (a *app) exit(err error) int {
 		return a.code
 	}
 	e := service.Classify(err)
-	if e.Message != "" {
-		fmt.Fprintf(a.stderr, "hpcenv: error: %s\n", e.Message)
+	if e.Message == "" {
+		return e.Code
+	}
+	fmt.Fprintf(plain{a.stderr}, "hpcenv: error: %s\n", e.Message)
+	if a.json {
+		type failure struct {
+			Code    int    `json:"code"`
+			Message string `json:"message"`
+		}
+		if err := a.printJSON(map[string]failure{"error": {e.Code, e.Message}}); err != nil {
+			fmt.Fprintf(a.stderr, "hpcenv: error: standard output: %v\n", err)
+		}
 	}
 	return e.Code
 }
@@ -83,6 +95,7 @@ names, fitting that node.
   hpcenv prepare                     fetch and build what the lock names
   sbatch --env-lock=. job.sh         run a job in it
   hpcenv run -- python x.py          run here, without Slurm`,
+		Version:       service.Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          usageArgs(cobra.NoArgs),
@@ -91,6 +104,8 @@ names, fitting that node.
 		},
 	}
 	root.SuggestionsMinimumDistance = 2
+	root.SetVersionTemplate("hpcenv {{.Version}}\n")
+	root.SetHelpCommand(helpCmd(root))
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetIn(a.stdin)
@@ -99,9 +114,25 @@ names, fitting that node.
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return api.Errorf(api.ExitUsage, "%v\nnext: %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(a.prepareCmd(), a.listCmd(), a.inspectCmd(), a.versionCmd())
+	root.AddCommand(a.prepareCmd(), a.listCmd(), a.inspectCmd(), a.adminCmd(), a.versionCmd())
 	root.AddCommand(a.wrapperCmds()...)
 	return root
+}
+
+// helpCmd is `hpcenv help`; an unknown topic is an error like any unknown command.
+func helpCmd(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		RunE: func(_ *cobra.Command, args []string) error {
+			cmd, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return usageArgs(cobra.NoArgs)(root, args)
+			}
+			cmd.InitDefaultHelpFlag()
+			return cmd.Help()
+		},
+	}
 }
 
 // usageArgs makes a wrong number of arguments an error of usage.

@@ -3,11 +3,15 @@ package cli
 import (
 	"context"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/envs/project"
 	"github.com/hpcenv/hpcenv/hooks/wrapper"
+	"github.com/hpcenv/hpcenv/internal/shellword"
 )
 
 // wrapFlags are what run, shell and shell-hook have in common.
@@ -30,6 +34,9 @@ func (a *app) wrapperCmds() []*cobra.Command {
 		Long:  "Run a command in an environment on this host. What is not prepared yet is prepared first, for this host's platform.",
 		Args:  usageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := notADirectory(args[0], cmd.CommandPath()); err != nil {
+				return err
+			}
 			return a.wrap(cmd.Context(), f, func(ctx context.Context, o wrapper.Options) (int, error) { return wrapper.Run(ctx, o, args) })
 		},
 	}
@@ -60,6 +67,19 @@ func (a *app) wrapperCmds() []*cobra.Command {
 	return []*cobra.Command{run, shell, hook}
 }
 
+// notADirectory refuses what only looks like a command: a project, as prepare
+// takes it.
+func notADirectory(name, command string) error {
+	st, err := os.Stat(name)
+	if err != nil || !strings.Contains(name, "/") && name != "." && name != ".." && name != project.LockName {
+		return nil // a name is looked for in PATH
+	}
+	if !st.IsDir() && filepath.Base(name) != project.LockName {
+		return nil
+	}
+	return api.Errorf(api.ExitUsage, "%q is no command\nnext: if it is the project: %s --lock %s -- COMMAND", name, command, shellword.Quote(name))
+}
+
 // wrap calls do with what the flags mean. run and shell come back only if they
 // failed: otherwise this process has become the command.
 func (a *app) wrap(ctx context.Context, f wrapFlags, do func(context.Context, wrapper.Options) (int, error)) error {
@@ -73,7 +93,7 @@ func (a *app) wrap(ctx context.Context, f wrapFlags, do func(context.Context, wr
 	}
 	shown := newProgress(a.stderr, header(req.Lock), true)
 	code, err := do(ctx, wrapper.Options{
-		Service:     func(context.Context) (api.Service, error) { return a.writer() },
+		Service:     func(context.Context) (api.Service, error) { return a.writer(false) },
 		Store:       c.Store,
 		Request:     *req,
 		Environment: f.environment,
@@ -90,5 +110,5 @@ func (a *app) wrap(ctx context.Context, f wrapFlags, do func(context.Context, wr
 	case code == wrapper.ExitNotFound || code == wrapper.ExitNotRunnable:
 		return &api.Error{Code: code, Message: err.Error()}
 	}
-	return err
+	return aboutLock(err, req.LockPath)
 }

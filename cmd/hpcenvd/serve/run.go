@@ -34,7 +34,7 @@ func run(ctx context.Context, conf *config.Config, log *slog.Logger) (err error)
 	store.UseBzip2(func(ctx context.Context, in io.Reader) io.Reader { return pbzip2.NewReader(ctx, in) })
 	keeper := &inventory.Keeper{Store: store, Slurm: queries.Client{Scontrol: conf.Inventory.Scontrol}}
 	svc := service.New(service.Options{
-		Store: store, Inventory: keeper, Parallel: conf.Fetch.Parallel,
+		Store: store, Inventory: keeper, Parallel: conf.Fetch.Parallel, NoByteCode: !conf.ByteCode,
 		Fetcher: cache.NewFetcher(cache.FetchOptions{
 			AllowHost: cache.RefusePrivate(conf.Fetch.Allow...), Concurrency: conf.Fetch.Parallel, UserAgent: "hpcenvd/" + service.Version(),
 		}),

@@ -1,15 +1,14 @@
 # shellcheck shell=bash
 # Running commands as a user of the cluster would.
 
-# The variables of a shell that uses the cluster, as assignments.
+# The variables of a shell that uses the cluster, as assignments. Where daemon
+# and store are, /etc/hpcenv tells, here and on nodes: a variable would get into
+# jobs, and the store lies elsewhere on a node.
 login_environment() {
 	printf 'SLURM_CONF=%s\n' "$STATE/etc/slurm.conf"
-	printf 'HPCENV_SOCKET=%s\n' "$STATE/daemon/hpcenvd.sock"
-	printf 'HPCENV_STORE=%s\n' "$STATE/store"
 	printf 'HPCENV_DEVCLUSTER=%s\n' "$STATE"
 }
 
-# A node's environment: there, /etc/hpcenv tells the rest.
 node_environment() {
 	printf 'SLURM_CONF=%s\n' "$STATE/etc/slurm.conf"
 	printf 'SLURMD_NODENAME=%s\n' "$NODE"

@@ -33,7 +33,7 @@ devcluster: a real Slurm cluster on this one machine
   devcluster install             takes newly built software into a running cluster
   devcluster log NAME            what a part has written
 
-All commands take --state DIR (default $HPCENV_DEVCLUSTER or
+All commands take --state DIR, before or after the command's name (default $HPCENV_DEVCLUSTER or
 /var/lib/hpcenv-devcluster); clusters with different states run side by side.
 The software is taken from $HPCENV_BUILD, default build/ of the repository.
 TEXT

@@ -147,7 +147,7 @@ config_write() {
 		mkdir -p "$dir/etc" "$dir/etc-hpcenv" "$dir/prefix-root" "$dir/private/store"
 		chmod 700 "$dir/private"
 		cp "$STATE/etc/hosts" "$STATE/etc/slurm.conf" "$STATE/etc/cgroup.conf" "$dir/etc/"
-		hpcenv_conf "$NODE_STORE" | replace_file "$dir/etc-hpcenv/hpcenv.conf"
+		hpcenv_conf "$NODE_STORE" | tee "$dir/etc/hpcenv.conf" | replace_file "$dir/etc-hpcenv/hpcenv.conf"
 		plugstack_conf "$NODE_STORE" /etc/hpcenv/off | replace_file "$dir/etc/plugstack.conf"
 		if [ "$CONTAINER_TMPFS" = yes ]; then
 			mkdir -p "$dir/containers"

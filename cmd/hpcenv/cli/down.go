@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/daemon/service"
+)
+
+// withoutDaemon ends a prepare whose daemon cannot be reached, which down says.
+// If everything is there already that is no error, as it is none for sbatch;
+// otherwise the error names what is not, where the store can tell.
+func (a *app) withoutDaemon(ctx context.Context, req *api.PrepareRequest, down error) error {
+	c, err := a.conf()
+	if err != nil || c.Socket == "" || c.Store == "" {
+		return down
+	}
+	svc, err := service.OpenReadOnly(c.Store, false)
+	if err != nil {
+		return down // the daemon's absence is what counts
+	}
+	look := *req
+	look.DryRun = true
+	var plan []api.Event
+	result, err := svc.Prepare(ctx, &look, func(e api.Event) { plan = append(plan, e) })
+	if err != nil {
+		if e := service.Classify(err); e.AboutLock || e.Code == api.ExitUsage || e.Code == api.ExitNoFit {
+			return aboutLock(err, req.LockPath)
+		}
+		return down
+	}
+	var missing []string
+	for _, e := range result.Environments {
+		if e.New {
+			missing = append(missing, fmt.Sprintf("%q for %s", e.Name, e.Platform))
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("%s: not prepared yet: %s; %w", req.LockPath, strings.Join(missing, ", "), down)
+	}
+	result.Notes = append(a.notes, result.Notes...)
+	result.Notes = append(result.Notes, "hpcenvd does not answer; everything asked for was prepared before")
+	if a.json {
+		return a.printJSON(result)
+	}
+	shown := newProgress(a.stderr, header(req.Lock), false)
+	for _, e := range plan {
+		shown.report(e)
+	}
+	shown.close()
+	return a.prepared(ctx, svc, req, result, false)
+}

@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"context"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/internal/shellword"
+)
+
+// next is the command to go on with: sbatch with a cluster's store, or where
+// Slurm knows the option; else run.
+func (a *app) next(ctx context.Context, svc api.Service, req *api.PrepareRequest, r *api.PrepareResult) string {
+	name := ""
+	if len(r.Environments) > 0 && r.Environments[0].Name != "default" {
+		name = r.Environments[0].Name
+	}
+	where := a.fromHere(req.LockPath)
+	if !clusters(ctx, svc) && !slurmKnows(ctx) {
+		cmd := "hpcenv run"
+		if where != "." {
+			cmd += " --lock " + shellword.Quote(where)
+		}
+		if name != "" {
+			cmd += " -e " + shellword.Quote(name)
+		}
+		return cmd + " -- COMMAND"
+	}
+	cmd := "sbatch --env-lock=" + shellword.Quote(where)
+	if name != "" {
+		cmd += " --env-name=" + shellword.Quote(name)
+	}
+	return cmd + " job.sh"
+}
+
+// clusters tells whether a service works on a cluster's store, not on a user's
+// own.
+func clusters(ctx context.Context, svc api.Service) bool {
+	if _, remote := svc.(*api.Client); remote {
+		return true
+	}
+	st, err := svc.Status(ctx)
+	return err == nil && st.PrefixRoot != ""
+}
+
+// slurmKnows tells whether this host's sbatch has hpcenv's options.
+func slurmKnows(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "sbatch", "--help").Output()
+	return err == nil && strings.Contains(string(out), "--env-lock")
+}

@@ -1,0 +1,77 @@
+#!/bin/sh
+# install.sh BUILD: installs what BUILD holds for one architecture (hpcenv,
+# hpcenvd, hpcenv_spank.so; build/amd64 after `make build`), with the units,
+# Slurm's scripts and the example configurations. `make install` calls it.
+#
+# From the environment:
+#   DESTDIR       put before every path (packages); default none
+#   PREFIX        /usr
+#   UNITDIR       $PREFIX/lib/systemd/system
+#   PLUGINDIR     Slurm's PluginDir; default: the first that is found here
+#   PREFIX_ROOT   the (empty) directory where environments appear: /opt/hpcenv/e
+#
+# Configurations go to $PREFIX/share/hpcenv/examples: what is in /etc/hpcenv is
+# the administrator's and never touched. hpcenvd is left out where it was not built:
+# only one host needs it.
+set -eu
+
+build=${1:?"usage: install.sh BUILD (e.g. build/amd64)"}
+here=$(cd "$(dirname "$0")/.." && pwd)
+dest=${DESTDIR:-}
+prefix=${PREFIX:-/usr}
+units=${UNITDIR:-$prefix/lib/systemd/system}
+root=${PREFIX_ROOT:-/opt/hpcenv/e}
+plugins=${PLUGINDIR:-}
+if [ -z "$plugins" ]; then
+	for plugins in /usr/lib/*-linux-gnu/slurm-wlm /usr/lib64/slurm /usr/lib/slurm "$prefix/lib/slurm"; do
+		[ -d "$plugins" ] && break
+	done
+fi
+
+for file in hpcenv hpcenv_spank.so; do
+	[ -e "$build/$file" ] || {
+		echo "install: $build/$file is not built" >&2
+		echo "next: make build" >&2
+		exit 2
+	}
+done
+
+# put MODE FROM TO: TO with its directories, below DESTDIR. The rename lets a
+# running program keep its old file.
+put() {
+	mkdir -p "$dest$(dirname "$3")"
+	install -m "$1" "$2" "$dest$3.new"
+	mv -f "$dest$3.new" "$dest$3"
+	echo "$dest$3"
+}
+
+# text MODE FROM TO: the same, with this installation's paths in place of the
+# defaults.
+text() {
+	mkdir -p "$dest$(dirname "$3")"
+	sed -e "s|/usr/libexec/hpcenv/|$prefix/libexec/hpcenv/|g" \
+		-e "s|/usr/bin/hpcenvd|$prefix/bin/hpcenvd|g" \
+		-e "s|/usr/share/doc/hpcenv/|$prefix/share/doc/hpcenv/|g" \
+		-e "s|/opt/hpcenv/e|$root|g" "$2" >"$dest$3.new"
+	chmod "$1" "$dest$3.new"
+	mv -f "$dest$3.new" "$dest$3"
+	echo "$dest$3"
+}
+
+put 755 "$build/hpcenv" "$prefix/bin/hpcenv"
+put 755 "$build/hpcenv" "$prefix/libexec/hpcenv/hpcenv"
+put 644 "$build/hpcenv_spank.so" "$plugins/hpcenv_spank.so"
+text 755 "$here/slurm/prolog" "$prefix/libexec/hpcenv/prolog"
+text 755 "$here/slurm/epilog" "$prefix/libexec/hpcenv/epilog"
+text 644 "$here/systemd/hpcenv.conf" "$prefix/share/hpcenv/examples/hpcenv.conf"
+text 644 "$here/systemd/hpcenvd.yaml" "$prefix/share/hpcenv/examples/hpcenvd.yaml"
+put 644 "$here/../README.md" "$prefix/share/doc/hpcenv/README.md"
+if [ -e "$build/hpcenvd" ]; then
+	put 755 "$build/hpcenvd" "$prefix/bin/hpcenvd"
+	text 644 "$here/systemd/hpcenvd.service" "$units/hpcenvd.service"
+fi
+# A mount unit is named after its mount point.
+name=$(printf '%s' "${root#/}" | sed -e 's|-|\\x2d|g' -e 's|/|-|g')
+text 644 "$here/systemd/opt-hpcenv-e.mount" "$units/$name.mount"
+mkdir -p "$dest$root" "$dest/etc/hpcenv"
+printf '%s\n' "$dest$root/" "$dest/etc/hpcenv/"

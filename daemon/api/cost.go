@@ -1,0 +1,60 @@
+package api
+
+// Cost is how an environment's files came to their place and what that took of
+// the store's file system, beyond what the pool held already.
+type Cost struct {
+	// Method is how files of the pool are placed there: hardlink, reflink or
+	// copy. It was found out by trying it.
+	Method string `json:"method"`
+	// Files by how they came: names of the pool's inodes; own inodes with the
+	// pool's blocks; own copies of the pool's content; written ones.
+	Hardlinks int `json:"hardlinks"`
+	Reflinks  int `json:"reflinks"`
+	Copies    int `json:"copies"`
+	Written   int `json:"written"`
+	// Siblings are copies of pool files that were added to the pool since an
+	// inode had all the links that it takes.
+	Siblings int `json:"siblings,omitempty"`
+	// Inodes that were made, siblings included, and bytes that were written.
+	Inodes int   `json:"inodes"`
+	Bytes  int64 `json:"bytes"`
+}
+
+// DryRun is what a prepare would do and take of the store's file system.
+type DryRun struct {
+	// Fetch are the packages that are not in the store, the largest first, and
+	// FetchBytes what is known of their sizes.
+	Fetch      []Fetch `json:"fetch"`
+	FetchBytes int64   `json:"fetch_bytes"`
+	// Inodes and Bytes on the store's file system in all.
+	Inodes int   `json:"inodes"`
+	Bytes  int64 `json:"bytes"`
+	// Estimated: packages are not in the store, and what they hold is a guess by
+	// the size of their archives; or Python sources are yet to be compiled.
+	Estimated    bool                `json:"estimated"`
+	Environments []DryRunEnvironment `json:"environments"`
+}
+
+// Fetch is a package to fetch. Size is that of its archive; 0 = not known.
+type Fetch struct {
+	Package string `json:"package"`
+	SHA256  string `json:"sha256"`
+	URL     string `json:"url"`
+	Size    int64  `json:"size"`
+}
+
+// DryRunEnvironment is one environment, to be made (New) or there.
+type DryRunEnvironment struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	Platform string `json:"platform"`
+	New      bool   `json:"new"`
+	// Inodes and Bytes that the tree of a new one takes.
+	Inodes int   `json:"inodes"`
+	Bytes  int64 `json:"bytes"`
+	// Estimated: not all its packages are in the store (conflicts and scripts are
+	// not known then), or Python sources are yet to be compiled.
+	Estimated      bool     `json:"estimated"`
+	Conflicts      []string `json:"conflicts,omitempty"`
+	SkippedScripts []string `json:"skipped_scripts,omitempty"`
+}

@@ -1,0 +1,41 @@
+package service
+
+import (
+	"context"
+
+	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/envs/materialize"
+	"github.com/hpcenv/hpcenv/envs/prepare"
+)
+
+// Verify reads the trees of one environment, by id or unambiguous prefix of it,
+// and compares them with what they should be. It needs no daemon and writes
+// nothing; differences are no error.
+func (s *Service) Verify(ctx context.Context, id string) (*api.Verification, error) {
+	metas, err := s.one(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	out := &api.Verification{ID: metas[0].ID, Same: true}
+	for _, m := range metas {
+		v, err := prepare.Verify(ctx, s.opts.Store, m)
+		if err != nil {
+			return nil, err
+		}
+		p := verified(m, v)
+		out.Same = out.Same && p.Same
+		out.Platforms = append(out.Platforms, p)
+	}
+	return out, nil
+}
+
+func verified(m *materialize.Meta, v *prepare.Verification) api.VerifiedPlatform {
+	p := api.VerifiedPlatform{
+		Platform: m.Platform, Environment: m.Environment, Tree: v.Root, Same: v.Same(), TreeDigest: v.TreeDigest,
+		MetaDigest: v.MetaDigest, PlanDigest: v.PlanDigest, Unknown: v.Unknown, NoPlan: v.NoPlan, Differences: []api.Difference{}, Damage: v.Damage,
+	}
+	for _, d := range v.Differences {
+		p.Differences = append(p.Differences, api.Difference(d))
+	}
+	return p
+}

@@ -1,0 +1,23 @@
+// Package bytecode makes the compiled files (.pyc) of Python sources, once for
+// all environments of a store.
+//
+// Enters: packages with their sources, and the packages of the Python that
+// compiles. Leaves: for each source, the pool file that holds its byte-code, or
+// why there is none.
+//
+// A compiled file depends on three things only: the source's bytes, the archives
+// that the compiling Python came from, and DriverVersion. Where it will lie, its
+// prefix, the machine's architecture, and whatever other packages an environment
+// has (sitecustomize, .pth files) play no part. So it is made once and kept as
+// content in the pool; pool/pyc/<compiler>/<package> is the table of what a
+// package's sources became. Files are validated by an unchecked hash: import
+// takes them as they are, whatever the time of the source.
+//
+//	build.go     what is known, what is missing, the order of the work
+//	table.go     the tables in the store
+//	header.go    what packages ship already
+//	compiler.go  which Python compiles, and the private copy of it that runs
+//	sandbox.go   what it runs in; seccomp.go: without other processes
+//	pool.go      many sources through few processes; process.go: one of them
+//	driver.py    what runs there
+package bytecode

@@ -1,0 +1,86 @@
+"""Compile sources to byte-code.
+
+Runs in a sandbox, under the Python that compiles, and uses built-in modules
+only. Reads requests from stdin: one letter, the length of a source (4 bytes,
+little end first), the source. Answers each on stdout: one letter, a length, as
+many bytes. First of all it says what it is: the file tag, the magic number.
+
+  request c: compile         answer k: the whole file, x: why it cannot be
+  request h: only a header   answer k: the 16 bytes of an unchecked hash
+                             answer m: no memory; nothing is known of the source
+"""
+
+import gc
+import marshal
+import sys
+
+import _imp
+from _frozen_importlib_external import MAGIC_NUMBER
+
+# The name in every code object; import puts the real one in its place, so that
+# the file depends on no path.
+NAME = "hpcenv"
+# Bit 0: validated by hash; bit 1 (not set): the hash is not looked at.
+UNCHECKED_HASH = (1).to_bytes(4, "little")
+# Up to 3.11 later versions of the format note which objects are shared, which
+# depends on what was compiled before.
+MARSHAL = 2 if sys.version_info < (3, 12) else marshal.version
+
+stdin = sys.stdin.buffer
+stdout = sys.stdout.buffer
+
+
+def answer(kind, data):
+    stdout.write(kind + len(data).to_bytes(4, "little") + data)
+    stdout.flush()
+
+
+def header(source):
+    key = int.from_bytes(MAGIC_NUMBER, "little")
+    return MAGIC_NUMBER + UNCHECKED_HASH + _imp.source_hash(key, source)
+
+
+def has_set(code):
+    for const in code.co_consts:
+        if isinstance(const, frozenset) or hasattr(const, "co_consts") and has_set(const):
+            return True
+    return False
+
+
+def compiled(source):
+    code = compile(source, NAME, "exec", dont_inherit=True, optimize=0)
+    if MARSHAL > 2 and has_set(code):
+        # A set of names is shared among functions only if its names were known
+        # before. While the first code lives, they are.
+        again = compile(source, NAME, "exec", dont_inherit=True, optimize=0)
+        del code
+        return again
+    return code
+
+
+def serve(kind, source):
+    if kind == b"h":
+        return b"k", header(source)
+    try:
+        return b"k", header(source) + marshal.dumps(compiled(source), MARSHAL)
+    except MemoryError:
+        return b"m", b""
+    except SyntaxError as e:
+        text = "%s: %s (line %s)" % (type(e).__name__, e.msg, e.lineno)
+    except Exception as e:
+        text = "%s: %s" % (type(e).__name__, e)
+    return b"x", text[:300].encode("utf-8", "backslashreplace")
+
+
+def main():
+    gc.disable()
+    tag = sys.implementation.cache_tag or ""
+    answer(b"v", b"\n".join([sys.implementation.name.encode(), tag.encode(), MAGIC_NUMBER.hex().encode()]))
+    while True:
+        kind = stdin.read(1)
+        if not kind:
+            return
+        answer(*serve(kind, stdin.read(int.from_bytes(stdin.read(4), "little"))))
+
+
+main()

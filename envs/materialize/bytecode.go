@@ -1,0 +1,258 @@
+package materialize
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"sort"
+	"strings"
+
+	"github.com/hpcenv/hpcenv/cache"
+	"github.com/hpcenv/hpcenv/envs/bytecode"
+)
+
+// maxFailures bounds how many sources that do not compile are named.
+const maxFailures = 20
+
+// compile gives a plan its byte-code. Where this host cannot compile, the plan
+// stays without, and the note that says so is in the plan and in what is
+// returned (nil: no byte-code is wanted).
+func compile(ctx context.Context, store *cache.Store, p *Plan, req *Request) (*ByteCode, error) {
+	if !req.Options.ByteCode || p.python == nil {
+		return nil, nil
+	}
+	skip := func(why string) (*ByteCode, error) {
+		p.note("no byte-code: " + why + "; imports of Python modules are slower")
+		return &ByteCode{Skipped: why}, nil
+	}
+	if req.Python == nil {
+		return skip(req.NoPython)
+	}
+	sources, patched := p.byteCodeSources(store)
+	build := &bytecode.Request{Interpreter: req.Python, Packages: sources, Workers: req.Workers, Sandbox: req.Sandbox, OnWait: req.OnWait}
+	for _, i := range patched {
+		build.Patched = append(build.Patched, bytecode.Patched{
+			Label:   label(p.Packages[p.Ops[i].Owner]) + ": " + p.Ops[i].Source,
+			Content: func() ([]byte, error) { return p.patchedContent(store, &p.Ops[i]) },
+		})
+	}
+	res, err := bytecode.Build(ctx, store, build)
+	if errors.Is(err, bytecode.ErrNoSandbox) || errors.Is(err, bytecode.ErrInterpreter) {
+		return skip(err.Error())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("byte-code: %w", err)
+	}
+	return p.setByteCode(res, patched), nil
+}
+
+func (p *Plan) note(text string) {
+	p.Notes = append(p.Notes, text)
+	sort.Strings(p.Notes)
+}
+
+// byteCodeDirs are the directories that python imports from; each ends with /.
+func (p *Plan) byteCodeDirs() []string {
+	return []string{p.python.stdlib() + "/", "lib/python" + p.python.Short + "/", p.python.Site + "/"}
+}
+
+// wantsByteCode: import looks for a compiled file for it.
+func wantsByteCode(dirs []string, file string) bool {
+	if !strings.HasSuffix(file, ".py") || strings.Contains(file, "/__pycache__/") {
+		return false
+	}
+	for _, d := range dirs {
+		if strings.HasPrefix(file, d) {
+			return true
+		}
+	}
+	return false
+}
+
+// pycPath is where import looks for the compiled file of a source.
+func pycPath(source, tag string) string {
+	return path.Join(path.Dir(source), "__pycache__", strings.TrimSuffix(path.Base(source), ".py")+"."+tag+".pyc")
+}
+
+// byteCodeSources lists what the packages have to compile, and the operations
+// that write a source with the prefix in it. Of a package everything counts,
+// also what another package's file replaces here: its table serves all
+// environments. A file with a placeholder has its compiled file made anew.
+func (p *Plan) byteCodeSources(store *cache.Store) (sources []bytecode.Package, patched []int) {
+	dirs := p.byteCodeDirs()
+	suffix := ".cpython-" + strings.ReplaceAll(p.python.Short, ".", "") + ".pyc"
+	for i := range p.Packages {
+		shipped := map[string]*cache.Entry{}
+		for j := range p.placed[i] {
+			pl := &p.placed[i][j]
+			if dir, name := path.Split(pl.Path); pl.Kind == KindFile && !pl.Exec && strings.HasSuffix(dir, "/__pycache__/") && strings.HasSuffix(name, suffix) {
+				e := entryOf(&pl.Op)
+				shipped[strings.TrimSuffix(dir, "__pycache__/")+strings.TrimSuffix(name, suffix)+".py"] = &e
+			}
+		}
+		pkg := bytecode.Package{SHA256: p.Packages[i].Manifest.SHA256, Label: label(p.Packages[i])}
+		for j := range p.placed[i] {
+			pl := &p.placed[i][j]
+			if pl.Kind != KindFile || !wantsByteCode(dirs, pl.Path) {
+				continue
+			}
+			e := entryOf(&pl.Op)
+			e.Time = pl.time
+			pkg.Sources = append(pkg.Sources, bytecode.Source{Entry: e, Shipped: shipped[pl.Path]})
+		}
+		sources = append(sources, pkg)
+	}
+	for i := range p.Ops {
+		if p.Ops[i].Kind == KindPatch && wantsByteCode(dirs, p.Ops[i].Path) {
+			patched = append(patched, i)
+		}
+	}
+	return sources, patched
+}
+
+// patchedContent is what Execute will write for a source with a placeholder.
+func (p *Plan) patchedContent(store *cache.Store, op *Op) ([]byte, error) {
+	src, err := store.OpenEntry(entryOf(op))
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close() // only read
+	var out bytes.Buffer
+	if op.Binary {
+		err = replaceBinary(&out, src, op.Offsets, op.Placeholder, p.Prefix)
+	} else {
+		err = replaceText(&out, src, op.Offsets, op.Placeholder, p.Prefix)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("package %s, file %s: %w", label(p.Packages[op.Owner]), op.Source, err)
+	}
+	return out.Bytes(), nil
+}
+
+// setByteCode puts what was compiled into the plan. It is pure.
+func (p *Plan) setByteCode(res *bytecode.Result, patched []int) *ByteCode {
+	s := &setter{plan: p, tag: res.Tag, at: make(map[string]int, len(p.Ops)), code: &ByteCode{Processes: res.Processes}}
+	p.changed, p.pyc = map[string]content{}, make([][]string, len(p.Packages))
+	for i := range p.Ops {
+		s.at[p.Ops[i].Path] = i
+	}
+	dirs := p.byteCodeDirs()
+	for i, n := 0, len(p.Ops); i < n; i++ {
+		op := p.Ops[i]
+		if op.Kind != KindFile || op.Owner < 0 || !wantsByteCode(dirs, op.Path) {
+			continue
+		}
+		if row, ok := res.Rows[p.Packages[op.Owner].Manifest.SHA256][op.Source]; ok {
+			s.row(op, row)
+		}
+	}
+	for j, i := range patched {
+		op := p.Ops[i]
+		if res.Patched[j] == nil {
+			s.failed(op, res.PatchedWhy[j])
+			continue
+		}
+		s.code.Patched++
+		s.put(op, Op{Kind: KindData, Data: res.Patched[j]})
+	}
+	s.links(dirs)
+	s.code.Failed += len(res.Lost)
+	for _, l := range res.Lost {
+		p.Notes = append(p.Notes, "no byte-code for "+l)
+	}
+	s.report()
+	sort.Strings(p.Notes)
+	sort.Slice(p.Ops, func(i, j int) bool { return p.Ops[i].Path < p.Ops[j].Path })
+	return s.code
+}
+
+// setter adds compiled files to a plan.
+type setter struct {
+	plan  *Plan
+	tag   string
+	at    map[string]int // operation by path
+	code  *ByteCode
+	fails []string
+}
+
+// links gives compiled files to sources that are links to others: import looks
+// for them under the link's own name.
+func (s *setter) links(dirs []string) {
+	p := s.plan
+	for i, n := 0, len(p.Ops); i < n; i++ {
+		op := p.Ops[i]
+		if op.Kind != KindSymlink || op.Owner < 0 || path.IsAbs(op.Target) || !wantsByteCode(dirs, op.Path) {
+			continue
+		}
+		target := path.Join(path.Dir(op.Path), op.Target)
+		if !wantsByteCode(dirs, target) {
+			continue
+		}
+		if j, ok := s.at[pycPath(target, s.tag)]; ok && (p.Ops[j].Kind == KindFile || p.Ops[j].Kind == KindData) {
+			code := p.Ops[j]
+			s.put(op, Op{Kind: code.Kind, SHA256: code.SHA256, Size: code.Size, Data: code.Data})
+		}
+	}
+}
+
+func (s *setter) row(source Op, row bytecode.Row) {
+	switch row.Kind {
+	case bytecode.Failed:
+		s.failed(source, row.Why)
+		return
+	case bytecode.Kept:
+		s.code.Kept++
+	case bytecode.Headed:
+		s.code.Headed++
+	}
+	s.put(source, Op{Kind: KindFile, SHA256: row.Code, Size: row.Size})
+}
+
+func (s *setter) failed(source Op, why string) {
+	s.code.Failed++
+	s.fails = append(s.fails, label(s.plan.Packages[source.Owner])+": "+source.Path+" does not compile: "+why)
+}
+
+// put makes op the compiled file of a source.
+func (s *setter) put(source, op Op) {
+	p := s.plan
+	op.Path, op.Owner, op.Source = pycPath(source.Path, s.tag), source.Owner, source.Source
+	dir := path.Dir(op.Path)
+	if i, ok := s.at[dir]; ok && p.Ops[i].Kind != KindDir {
+		s.fails = append(s.fails, label(p.Packages[source.Owner])+": "+source.Path+" has no byte-code: "+dir+" is no directory")
+		return
+	} else if !ok {
+		s.at[dir] = len(p.Ops)
+		p.Ops = append(p.Ops, Op{Path: dir, Kind: KindDir, Owner: Own})
+	}
+	if i, ok := s.at[op.Path]; ok {
+		switch p.Ops[i].Kind {
+		case KindFile, KindPatch, KindData:
+		default:
+			s.fails = append(s.fails, label(p.Packages[source.Owner])+": "+source.Path+" has no byte-code: "+op.Path+" is no file")
+			return
+		}
+		if p.Ops[i].SHA256 != op.SHA256 || p.Ops[i].Kind != op.Kind {
+			p.changed[op.Path] = content{SHA256: op.SHA256, Size: op.Size}
+			p.Ops[i] = op
+		}
+	} else {
+		s.at[op.Path] = len(p.Ops)
+		p.Ops = append(p.Ops, op)
+		if p.metas[source.Owner].Noarch == "python" {
+			p.pyc[source.Owner] = append(p.pyc[source.Owner], op.Path)
+		}
+	}
+	s.code.Files++
+}
+
+// report notes the sources that have no byte-code, a bounded number by name.
+func (s *setter) report() {
+	sort.Strings(s.fails)
+	if n := len(s.fails); n > maxFailures {
+		s.fails = append(s.fails[:maxFailures], fmt.Sprintf("and %d more Python sources have no byte-code", n-maxFailures))
+	}
+	s.plan.Notes = append(s.plan.Notes, s.fails...)
+}

@@ -1,0 +1,69 @@
+package materialize
+
+import (
+	"path"
+	"strings"
+
+	"github.com/hpcenv/hpcenv/cache"
+	"github.com/hpcenv/hpcenv/envs/bytecode"
+)
+
+// KnownByteCode gives a plan the byte-code that the store knows, as making the
+// prefix does, without compiling or writing anything. complete: what is not
+// known is only the content of compiled files whose sources have the prefix in
+// them; a Tree of the plan takes whatever is there for those.
+func (p *Plan) KnownByteCode(store *cache.Store, in *bytecode.Interpreter) (complete bool, err error) {
+	if p.python == nil {
+		return true, nil
+	}
+	sources, patched := p.byteCodeSources(store)
+	res, complete, err := bytecode.Known(store, in, sources)
+	if err != nil || !complete {
+		return false, err
+	}
+	if res.Tag == "" {
+		return len(patched) == 0, nil
+	}
+	res.Patched, res.PatchedWhy = make([][]byte, len(patched)), make([]string, len(patched))
+	for j := range patched {
+		res.Patched[j] = []byte{} // stands for what is not known
+	}
+	p.setByteCode(res, patched)
+	p.unknown = map[string]bool{}
+	for i := range p.Ops {
+		if op := &p.Ops[i]; op.Kind == KindData && op.Data != nil && len(op.Data) == 0 && strings.HasSuffix(op.Path, ".pyc") {
+			p.unknown[op.Path] = true
+		}
+	}
+	return true, nil
+}
+
+// ByteCodeToCome counts the Python sources of the plan that come without a
+// compiled file: as many contents, of about so many bytes, and so many
+// directories.
+func (p *Plan) ByteCodeToCome() (files, dirs int, bytes int64) {
+	if p.python == nil {
+		return 0, 0, 0
+	}
+	at := make(map[string]bool, len(p.Ops))
+	for i := range p.Ops {
+		at[p.Ops[i].Path] = true
+	}
+	from := p.byteCodeDirs()
+	tag := "cpython-" + p.python.Short[:1] + p.python.Short[2:]
+	for i := range p.Ops {
+		op := &p.Ops[i]
+		file := op.Kind == KindFile || op.Kind == KindPatch
+		code := pycPath(op.Path, tag)
+		if !file || !wantsByteCode(from, op.Path) || at[code] {
+			continue
+		}
+		files++
+		bytes += op.Size + op.Size/4
+		if dir := path.Dir(code); !at[dir] {
+			at[dir] = true
+			dirs++
+		}
+	}
+	return files, dirs, bytes
+}

@@ -1,0 +1,76 @@
+package materialize
+
+import (
+	"bytes"
+
+	"github.com/hpcenv/hpcenv/cache"
+)
+
+// Predict is what Execute would cost, without writing anything, where files are
+// placed by method (as Cost has it; "" = hard links work). Inodes are exact as
+// long as no inode runs out of links; bytes are, but for text whose first line
+// becomes too long for a script. It reads the pool where one content is in the
+// prefix several times.
+func (p *Plan) Predict(store *cache.Store, method string) (Cost, error) {
+	w := &writer{plan: p, store: store, repeat: make([]bool, len(p.Ops))}
+	if err := w.findRepeats(p.Ops); err != nil {
+		return Cost{}, err
+	}
+	c := Cost{Method: method, Inodes: 1}
+	if method == "" {
+		c.Method = cache.Hardlink.String()
+	}
+	inPrefix := map[string]content{}
+	for i := range p.Ops {
+		op := &p.Ops[i]
+		c.Inodes++
+		switch op.Kind {
+		case KindDir, KindSymlink, KindRecord:
+		case KindFile:
+			c.place(op, w.repeat[i])
+		case KindPatch, KindData:
+			size := int64(len(op.Data))
+			if op.Kind == KindPatch {
+				size = op.Size
+				if !op.Binary {
+					size += int64(len(op.Offsets) * (len(p.Prefix) - len(op.Placeholder)))
+				}
+			}
+			c.Written++
+			c.Bytes += size
+			// A digest's value does not matter for a record's length.
+			inPrefix[op.Path] = content{SHA256: noDigest, Size: size}
+		}
+	}
+	for i := range p.Ops {
+		if p.Ops[i].Kind != KindRecord {
+			continue
+		}
+		data, err := p.recordJSON(p.Ops[i].Owner, inPrefix)
+		if err != nil {
+			return Cost{}, err
+		}
+		c.Written++
+		c.Bytes += int64(len(data))
+	}
+	return c, nil
+}
+
+// place counts a file of the pool whose inode was counted.
+func (c *Cost) place(op *Op, repeat bool) {
+	switch {
+	case op.Size == 0:
+		c.Written++
+	case c.Method == cache.Reflink.String():
+		c.Reflinks++
+	case c.Method == cache.Copy.String() || op.Copy || repeat:
+		c.Copies++
+		c.Bytes += op.Size
+	default:
+		c.Hardlinks++
+		c.Inodes--
+	}
+}
+
+// noDigest stands for a digest that is not known.
+var noDigest = string(bytes.Repeat([]byte("0"), 64))

@@ -1,0 +1,128 @@
+package prepare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/hpcenv/hpcenv/cache"
+	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/envs/materialize"
+)
+
+// Verification is what a published tree is, and what it should be.
+type Verification struct {
+	// Root is the tree that was read.
+	Root string
+	// TreeDigest of what was read, and MetaDigest that its description has.
+	TreeDigest, MetaDigest string
+	// PlanDigest is what the lock and its packages make of it; empty if that
+	// could not be found out, and NoPlan says why, or if Unknown files are
+	// planned whose content only a compiler could tell (byte-code of sources
+	// that hold the prefix): for those MetaDigest alone speaks.
+	PlanDigest, NoPlan string
+	Unknown            int
+	// Differences of the tree from the plan, sorted by path.
+	Differences []materialize.Difference
+	// Damage to the pool that was found on the way, one line each.
+	Damage []string
+}
+
+// Same tells whether the tree is what it should be, as far as is known.
+func (v *Verification) Same() bool {
+	return v.TreeDigest == v.MetaDigest && len(v.Differences) == 0 && len(v.Damage) == 0
+}
+
+// Verify reads the whole tree of a published environment and compares it with
+// its description and with the plan, which is made anew from the kept lock. It
+// writes nothing: whoever can read the store can verify.
+func Verify(ctx context.Context, store *cache.Store, meta *materialize.Meta) (*Verification, error) {
+	v := &Verification{Root: store.TreePath(meta.Platform, meta.ID), MetaDigest: meta.TreeDigest}
+	tree, err := materialize.ReadTree(ctx, v.Root)
+	if err != nil {
+		return nil, err
+	}
+	v.TreeDigest = tree.Digest()
+	plan, err := planAgain(store, meta)
+	var want *materialize.Tree
+	if err == nil {
+		want, err = plan.Tree(ctx, store)
+	}
+	switch {
+	case err == nil:
+		v.PlanDigest, v.Unknown, v.Differences = want.Digest(), want.Unknown(), tree.Differences(want)
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case errors.Is(err, cache.ErrIntegrity):
+		v.Damage, v.NoPlan = append(v.Damage, err.Error()), "the store is damaged"
+	default:
+		v.NoPlan = err.Error()
+	}
+	return v, nil
+}
+
+// planAgain makes the plan of a published environment.
+func planAgain(store *cache.Store, meta *materialize.Meta) (*materialize.Plan, error) {
+	data, err := os.ReadFile(filepath.Join(store.LockDir(meta.LockDigest), lockName))
+	if err != nil {
+		return nil, fmt.Errorf("its lock is not kept: %w", err)
+	}
+	lock, err := lockfile.Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("its lock: %w", err)
+	}
+	var byteCode, id string
+	for _, byteCode = range []string{lockfile.ByteCodeYes, lockfile.ByteCodeNo} {
+		if id = makeIndex(store, lock, byteCode).Environments[meta.Environment].ID; id == meta.ID {
+			break
+		}
+	}
+	if id != meta.ID {
+		return nil, fmt.Errorf("it was made by another version of hpcenv or with other options: here, environment %s of lock %s has the id %q", meta.Environment, meta.LockDigest, id)
+	}
+	env, err := lock.Environment(meta.Environment)
+	if err != nil {
+		return nil, err
+	}
+	platform, err := env.Platform(meta.Platform)
+	if err != nil {
+		return nil, err
+	}
+	packages := make([]materialize.Package, 0, len(platform.Conda))
+	for _, p := range platform.Conda {
+		m, err := store.Manifest(p.SHA256)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p.Dist(), err)
+		}
+		packages = append(packages, materialize.Package{Lock: p, Manifest: m})
+	}
+	plan, err := materialize.NewPlan(meta.Prefix, meta.Platform, packages, options(byteCode == lockfile.ByteCodeYes))
+	if err != nil || meta.ByteCode == nil || meta.ByteCode.Skipped != "" {
+		return plan, err
+	}
+	return plan, knownByteCode(store, env, platform, plan)
+}
+
+// knownByteCode gives a plan the byte-code of whichever compiler made it: that
+// depends on the host's architecture, the bytes do not.
+func knownByteCode(store *cache.Store, env *lockfile.Environment, platform *lockfile.Platform, plan *materialize.Plan) error {
+	for _, host := range store.Format().Platforms {
+		compiler, _ := chooseCompiler(env, platform, host)
+		manifests := map[string]*cache.Manifest{}
+		for _, p := range compilerPackages(compiler) {
+			if m, err := store.Manifest(p.SHA256); err == nil {
+				manifests[p.SHA256] = m
+			}
+		}
+		in := interpreter(compiler, manifests)
+		if in == nil {
+			continue
+		}
+		if complete, err := plan.KnownByteCode(store, in); complete || err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("what its byte-code must be is no longer kept in pool/pyc: %w", cache.ErrNotFound)
+}

@@ -1,0 +1,16 @@
+// Package oracle compares hpcenv's prefixes with those of rattler, the library
+// below pixi.
+//
+// Enters: a lock file whose packages are archives on this machine. Leaves: the
+// list of differences between what the two make of it, at one and the same
+// prefix path. Both read the same lock; nothing is compared that one of the two
+// told the other.
+//
+// rattler is driven through its Python binding (py-rattler), which lives in a
+// virtual environment that contrib/setup/oracle.sh makes. One Python process
+// takes all jobs, so that hundreds of installs take seconds.
+//
+// What may differ is written down in Allowed, entry by entry, with its reason;
+// the tests (build tag oracle) fail for a difference that is not there and for
+// an entry that nothing needs any more.
+package oracle
