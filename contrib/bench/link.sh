@@ -10,16 +10,9 @@ set -euo pipefail
 repo=$(cd "$(dirname "$0")/../.." && pwd)
 bench=${HPCENV_BUILD:-$repo/build}/amd64/linkbench
 cache=${HPCENV_CACHE:-/var/cache/hpcenv-dev}
-rattler=0.28.0
 
-python=$cache/rattler-$rattler/bin/python
-if ! [ -x "$python" ]; then
-	rm -rf "$cache/rattler-$rattler.new"
-	python3 -m venv "$cache/rattler-$rattler.new"
-	"$cache/rattler-$rattler.new/bin/pip" install -q "py-rattler==$rattler"
-	# The interpreter's path is what counts, not that of the scripts beside it.
-	mv "$cache/rattler-$rattler.new" "$cache/rattler-$rattler"
-fi
+# The reference installer is the one that the oracle's tests compare with.
+python=$("$repo/contrib/setup/oracle.sh" make)
 
 # The generated packages depend on their generator only.
 key=$(cat "$repo"/contrib/bench/link/stack/*.go | sha256sum | cut -c1-12)
@@ -28,6 +21,7 @@ channel=$cache/bench-link-$key
 work=${HPCENV_BENCH_WORK:-}
 if [ -z "$work" ] && [ "$(id -u)" = 0 ]; then
 	work=$(mktemp -d "$cache/bench-link-work.XXXXXX")
+	# shellcheck disable=SC2317 # called by the trap
 	cleanup() {
 		mountpoint -q "$work" && umount "$work"
 		rm -rf "$work" "$work.ext4"
