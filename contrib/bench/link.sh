@@ -20,7 +20,8 @@ channel=$cache/bench-link-$key
 
 work=${HPCENV_BENCH_WORK:-}
 if [ -z "$work" ] && [ "$(id -u)" = 0 ]; then
-	work=$(mktemp -d "$cache/bench-link-work.XXXXXX")
+	# A short path: it becomes part of the prefix, whose length is limited.
+	work=$(mktemp -d /var/tmp/bench.XXXXXX)
 	# shellcheck disable=SC2317 # called by the trap
 	cleanup() {
 		mountpoint -q "$work" && umount "$work"
@@ -31,7 +32,8 @@ if [ -z "$work" ] && [ "$(id -u)" = 0 ]; then
 	mkfs.ext4 -q -F -N 2000000 -E lazy_itable_init=0,lazy_journal_init=0,nodiscard "$work.ext4"
 	mount -o loop "$work.ext4" "$work"
 elif [ -z "$work" ]; then
-	work=$(mktemp -d)
+	# A short path: it becomes part of the prefix, whose length is limited.
+	work=$(mktemp -d /var/tmp/bench.XXXXXX)
 	trap 'rm -rf "$work"' EXIT
 fi
 

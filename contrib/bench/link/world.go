@@ -51,7 +51,7 @@ func bench(ctx context.Context, o *options) (code int, err error) {
 		return 0, err
 	}
 	defer b.srv.http.Close()
-	if o.work, err = os.MkdirTemp(o.work, "bench-link-"); err != nil {
+	if o.work, err = os.MkdirTemp(o.work, "run-"); err != nil {
 		return 0, err
 	}
 	defer func() {
