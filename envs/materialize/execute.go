@@ -3,6 +3,7 @@ package materialize
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -80,13 +81,12 @@ func (p *Plan) execute(ctx context.Context, w *writer, workers int, progress fun
 			files = append(files, i)
 		}
 	}
-	// Parents sort before what is in them, so one pass makes all directories.
-	for _, i := range dirs {
-		if err := w.mkdir(&p.Ops[i]); err != nil {
+	// Level by level: what is on one has its parents on those before.
+	for _, level := range byDepth(p.Ops, dirs) {
+		if err := forAll(ctx, level, workers, func(i int) error { return w.mkdir(&p.Ops[i]) }, report); err != nil {
 			return nil, err
 		}
 	}
-	report(len(dirs))
 	if err := w.findRepeats(p.Ops); err != nil {
 		return nil, err
 	}
@@ -109,10 +109,20 @@ func (p *Plan) execute(ctx context.Context, w *writer, workers int, progress fun
 	if err := forAll(ctx, records, workers, record, report); err != nil {
 		return nil, err
 	}
-	if err := w.sealDirs(dirs); err != nil {
-		return nil, err
-	}
 	return p.tree(w), nil
+}
+
+// byDepth groups operations by how deep they are, the top first.
+func byDepth(ops []Op, indices []int) [][]int {
+	var levels [][]int
+	for _, i := range indices {
+		depth := strings.Count(ops[i].Path, "/")
+		for len(levels) <= depth {
+			levels = append(levels, nil)
+		}
+		levels[depth] = append(levels[depth], i)
+	}
+	return levels
 }
 
 // tree describes what was made.
