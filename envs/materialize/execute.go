@@ -3,9 +3,7 @@ package materialize
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
-	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -24,8 +22,7 @@ type Result struct {
 	Cost            Cost
 }
 
-// batchSize is how many operations a worker takes at once; neighbours share
-// directories.
+// batchSize is how many operations a worker takes at once.
 const batchSize = 64
 
 // Execute writes the prefix into staging, an empty directory on the store's file
@@ -70,33 +67,21 @@ func (p *Plan) write(ctx context.Context, store *cache.Store, staging string, wo
 
 func (p *Plan) execute(ctx context.Context, w *writer, workers int, progress func(done, total int)) (*written, error) {
 	report := counter(len(p.Ops), progress)
-	var dirs, files, records []int
-	for i, op := range p.Ops {
-		switch op.Kind {
-		case KindDir:
-			dirs = append(dirs, i)
-		case KindRecord:
-			records = append(records, i)
-		default:
-			files = append(files, i)
-		}
-	}
-	// Level by level: what is on one has its parents on those before.
-	for _, level := range byDepth(p.Ops, dirs) {
-		if err := forAll(ctx, level, workers, func(i int) error { return w.mkdir(&p.Ops[i]) }, report); err != nil {
-			return nil, err
-		}
-	}
 	if err := w.findRepeats(p.Ops); err != nil {
 		return nil, err
 	}
-	if err := forAll(ctx, files, workers, w.make, report); err != nil {
+	mkdir := func(i int) error { return w.mkdir(&p.Ops[i]) }
+	if err := makeAll(ctx, folders(p.Ops), workers, mkdir, w.make, report); err != nil {
 		return nil, err
 	}
+	var records []int
 	inPrefix := make(map[string]content)
-	for _, i := range files {
-		if k := p.Ops[i].Kind; k == KindPatch || k == KindData {
+	for i := range p.Ops {
+		switch p.Ops[i].Kind {
+		case KindPatch, KindData:
 			inPrefix[p.Ops[i].Path] = w.made[i].content
+		case KindRecord:
+			records = append(records, i)
 		}
 	}
 	record := func(i int) error {
@@ -110,19 +95,6 @@ func (p *Plan) execute(ctx context.Context, w *writer, workers int, progress fun
 		return nil, err
 	}
 	return p.tree(w), nil
-}
-
-// byDepth groups operations by how deep they are, the top first.
-func byDepth(ops []Op, indices []int) [][]int {
-	var levels [][]int
-	for _, i := range indices {
-		depth := strings.Count(ops[i].Path, "/")
-		for len(levels) <= depth {
-			levels = append(levels, nil)
-		}
-		levels[depth] = append(levels[depth], i)
-	}
-	return levels
 }
 
 // tree describes what was made.
@@ -165,29 +137,24 @@ func (t *written) result() *Result {
 // forAll calls do for each index, in workers goroutines; the first error ends
 // it.
 func forAll(ctx context.Context, indices []int, workers int, do func(int) error, report func(int)) error {
-	g, ctx := errgroup.WithContext(ctx)
-	var next atomic.Int64
-	for range min(workers, (len(indices)+batchSize-1)/batchSize) {
+	g, until := errgroup.WithContext(ctx)
+	g.SetLimit(workers)
+	for _, i := range indices {
+		if until.Err() != nil {
+			break
+		}
 		g.Go(func() error {
-			for {
-				from := int(next.Add(batchSize)) - batchSize
-				if from >= len(indices) {
-					return nil
-				}
-				if err := ctx.Err(); err != nil {
-					return context.Cause(ctx)
-				}
-				batch := indices[from:min(from+batchSize, len(indices))]
-				for _, i := range batch {
-					if err := do(i); err != nil {
-						return err
-					}
-				}
-				report(len(batch))
+			if err := do(i); err != nil {
+				return err
 			}
+			report(1)
+			return nil
 		})
 	}
-	return g.Wait()
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return context.Cause(ctx)
 }
 
 // counter serializes progress reports.

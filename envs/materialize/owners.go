@@ -41,9 +41,8 @@ func (p *Plan) resolve() {
 	for i := len(p.Packages) - 1; i >= 0; i-- {
 		for j := range p.placed[i] {
 			pl := &p.placed[i][j]
-			op := pl.Op
-			op.Owner = i
-			pl.won = o.claim(&op)
+			pl.Owner = i
+			pl.won = o.claim(&pl.Op)
 		}
 	}
 	// Operations are large: what is sorted is where they are.

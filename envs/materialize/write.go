@@ -38,7 +38,8 @@ type writer struct {
 	made  []made
 	// repeat marks operations whose content another one links already and which
 	// must not share its inode.
-	repeat []bool
+	repeat  []bool
+	empties empties
 }
 
 func newWriter(p *Plan, store *cache.Store, staging string) (*writer, error) {
