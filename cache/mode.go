@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"sync/atomic"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -64,8 +65,12 @@ func notMade(err error) bool {
 	return false
 }
 
-// futimens gives an open file its times.
+// futimens gives an open file its times. (Its name would do as well, but has to
+// be looked up; kernels before 5.8 take no empty name for it.)
 func futimens(fd int, times []unix.Timespec) error {
-	// An empty path with this flag means the descriptor itself.
-	return unix.UtimesNanoAt(fd, "", times, unix.AT_EMPTY_PATH)
+	_, _, errno := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(fd), 0, uintptr(unsafe.Pointer(&times[0])), 0, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
 }

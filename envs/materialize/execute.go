@@ -67,11 +67,15 @@ func (p *Plan) write(ctx context.Context, store *cache.Store, staging string, wo
 
 func (p *Plan) execute(ctx context.Context, w *writer, workers int, progress func(done, total int)) (*written, error) {
 	report := counter(len(p.Ops), progress)
-	if err := w.findRepeats(p.Ops); err != nil {
+	var root *folder
+	var before errgroup.Group
+	before.Go(func() error { return w.findRepeats(p.Ops) })
+	before.Go(func() error { root = folders(p.Ops); return nil })
+	if err := before.Wait(); err != nil {
 		return nil, err
 	}
 	mkdir := func(i int) error { return w.mkdir(&p.Ops[i]) }
-	if err := makeAll(ctx, folders(p.Ops), workers, mkdir, w.make, report); err != nil {
+	if err := makeAll(ctx, root, workers, mkdir, w.make, report); err != nil {
 		return nil, err
 	}
 	var records []int

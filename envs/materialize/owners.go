@@ -45,20 +45,36 @@ func (p *Plan) resolve() {
 			pl.won = o.claim(&pl.Op)
 		}
 	}
-	// Operations are large: what is sorted is where they are.
-	at := make([]*Op, 0, len(o.leaf)+len(o.dir))
-	for _, op := range o.leaf {
-		at = append(at, op)
-	}
-	for d := range o.dir {
-		at = append(at, &Op{Path: d, Kind: KindDir, Owner: Own})
-	}
-	slices.SortFunc(at, func(a, b *Op) int { return strings.Compare(a.Path, b.Path) })
-	p.Ops = make([]Op, len(at))
-	for i, op := range at {
-		p.Ops[i] = *op
-	}
+	p.Ops = o.sorted()
 	p.Conflicts = o.report()
+}
+
+// sorted are the operations that won, by path. What each package placed is
+// sorted already, and packages mostly have folders of their own: such lists are
+// merged in long runs.
+func (o *owners) sorted() []Op {
+	var lists [][]*Op
+	for i := range o.plan.placed {
+		var own []*Op
+		for j := range o.plan.placed[i] {
+			// Of several with the same content one holds the path.
+			if op := &o.plan.placed[i][j].Op; o.leaf[op.Path] == op {
+				own = append(own, op)
+			}
+		}
+		lists = append(lists, own)
+	}
+	var rest []*Op // directories, and what hpcenv writes
+	for d := range o.dir {
+		rest = append(rest, &Op{Path: d, Kind: KindDir, Owner: Own})
+	}
+	for _, op := range o.leaf {
+		if op.Owner == Own || op.Kind == KindRecord {
+			rest = append(rest, op)
+		}
+	}
+	slices.SortFunc(rest, func(a, b *Op) int { return strings.Compare(a.Path, b.Path) })
+	return mergeOps(append(lists, rest))
 }
 
 // claim takes a path for op, or reports false if op loses it.

@@ -1,6 +1,7 @@
 package materialize
 
 import (
+	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"hash"
 	"io"
 	"os"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -188,7 +190,15 @@ func (w *writer) create(i int, write func(io.Writer) error) (err error) {
 		}
 	}()
 	sum := &summing{w: descriptor(fd), h: sha256.New()}
-	if err := write(sum); err != nil {
+	out := writers.Get().(*bufio.Writer)
+	out.Reset(sum)
+	err = write(out)
+	if err == nil {
+		err = out.Flush()
+	}
+	out.Reset(nil)
+	writers.Put(out)
+	if err != nil {
 		if sum.failed != nil {
 			return failed("write", op.Path, sum.failed)
 		}
@@ -205,6 +215,9 @@ func (w *writer) create(i int, write func(io.Writer) error) (err error) {
 	}
 	return w.setTime(op.Path)
 }
+
+// writers gather what files are patched from into fewer, larger writes.
+var writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, chunk) }}
 
 // descriptor writes to an open file without the standard library's questions
 // about it.
