@@ -96,7 +96,7 @@ func (w *writer) own(path string) error {
 	return failed("set owner of", path, unix.Fchownat(w.dirfd(), path, w.owner, -1, unix.AT_SYMLINK_NOFOLLOW))
 }
 
-// fixedTimes are the access and modification time of everything in a prefix.
+// fixedTimes are the access and modification time of all files and links of a prefix.
 var fixedTimes = []unix.Timespec{
 	{Sec: cache.FileTime.Unix()}, {Sec: cache.FileTime.Unix()},
 }
