@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"path"
+	"runtime"
 	"slices"
 	"sort"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/hpcenv/hpcenv/envs/conda"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
@@ -121,10 +124,10 @@ func NewPlan(prefix string, platform string, pkgs []Package, opt Options) (*Plan
 	p.Packages = append(p.Packages, ordered(wheels)...)
 	p.metas = make([]*conda.PackageMeta, len(p.Packages))
 	p.placed = make([][]placed, len(p.Packages))
+	if err := p.placeAll(); err != nil {
+		return nil, err
+	}
 	for i, pkg := range p.Packages {
-		if err := p.place(i); err != nil {
-			return nil, err
-		}
 		if pkg.Lock != nil {
 			p.planScripts(i, slices.Contains(opt.Scripts, platform+"/"+pkg.Lock.Name))
 		}
@@ -136,6 +139,26 @@ func NewPlan(prefix string, platform string, pkgs []Package, opt Options) (*Plan
 	sort.Strings(p.Notes)
 	p.resolve()
 	return p, p.checkBinaries()
+}
+
+// placeAll decides where each package's paths go, for several packages at once.
+// Of several errors the one of the first package counts, so that it is always
+// the same one.
+func (p *Plan) placeAll() error {
+	errs := make([]error, len(p.Packages))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range p.Packages {
+		group.Go(func() error {
+			errs[i] = p.place(i)
+			return errs[i]
+		})
+	}
+	if group.Wait() == nil {
+		return nil
+	}
+	i := slices.IndexFunc(errs, func(err error) bool { return err != nil })
+	return fmt.Errorf("package %s: %w", label(p.Packages[i]), errs[i])
 }
 
 // checkPrefix refuses a prefix that cannot be written into files.

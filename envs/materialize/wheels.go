@@ -73,10 +73,7 @@ func (p *Plan) place(i int) (err error) {
 	} else if p.metas[i], err = conda.DecodeMeta(pkg.Manifest.Meta); err == nil {
 		p.placed[i], err = placePackage(p.Prefix, pkg, p.metas[i], p.python)
 	}
-	if err != nil {
-		return fmt.Errorf("package %s: %w", label(pkg), err)
-	}
-	return nil
+	return err
 }
 
 func placeWheel(prefix string, pkg Package, py *python) ([]placed, error) {

@@ -208,8 +208,8 @@ func checkData(entries []cache.Entry, meta *Meta) error {
 const pythonLine = "#!python"
 
 // readScripts takes the scripts that wait for their interpreter into meta. What
-// ends their first line is a line feed or a carriage return. (One of more than
-// maxScripts bytes is a program: no text of that length was ever seen.)
+// ends their first line is a line feed, a carriage return, or both. (One of more
+// than maxScripts bytes is a program: no text of that length was ever seen.)
 func readScripts(raw *cache.Raw, files map[string]*cache.Entry, meta *Meta) error {
 	left := int64(maxScripts)
 	for _, file := range slices.Sorted(maps.Keys(files)) {
@@ -230,6 +230,9 @@ func readScripts(raw *cache.Raw, files map[string]*cache.Entry, meta *Meta) erro
 		rest := []byte{}
 		if i := bytes.IndexAny(data, "\n\r"); i >= 0 {
 			rest = data[i+1:]
+			if data[i] == '\r' {
+				rest = bytes.TrimPrefix(rest, []byte("\n"))
+			}
 		}
 		if meta.Scripts == nil {
 			meta.Scripts = map[string][]byte{}

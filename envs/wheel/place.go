@@ -154,7 +154,7 @@ func (p *placer) data(by map[string][]cache.Entry) {
 		if e.Type != cache.EntryFile {
 			continue
 		}
-		if to := p.script(e.Path); to != "" {
+		if to := p.scriptPlace(e.Path); to != "" {
 			p.entry(e, to)
 			p.moved(p.meta.row(e), to)
 		} else {
@@ -162,8 +162,8 @@ func (p *placer) data(by map[string][]cache.Entry) {
 		}
 	}
 	for file, rest := range p.meta.Scripts {
-		if to := p.script(file); to != "" {
-			p.generate(to, append([]byte(shebang(p.layout.interpreter())+"\n"), rest...), true)
+		if to := p.scriptPlace(file); to != "" {
+			p.generate(to, script(p.layout.interpreter(), rest), true)
 		} else {
 			p.rows = append(p.rows, p.meta.Rows[file])
 		}
@@ -183,9 +183,9 @@ func (p *placer) moved(r Row, to string) {
 	p.rows = append(p.rows, r)
 }
 
-// script is the place of a file of scripts/; "" = it is not installed, since an
+// scriptPlace is the place of a file of scripts/; "" = it is not installed, since an
 // entry point stands for it. (Its row stays, as the reference has it.)
-func (p *placer) script(file string) string {
+func (p *placer) scriptPlace(file string) string {
 	base := path.Base(file)
 	command := base
 	for _, suffix := range []string{".exe", "-script.py", ".pya"} {

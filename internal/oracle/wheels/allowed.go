@@ -27,6 +27,20 @@ var AllowedUV = []oracle.Allowance{
 var AllowedPip = []oracle.Allowance{
 	{Path: distInfo + `INSTALLER`, Field: `content`, Reason: noInstall},
 	{Path: record, Field: `row`, Key: ownRow + `INSTALLER`, Holds: both, Reason: noInstall},
+	{
+		Path: `bin/.+`, Field: `content`, Holds: says("removesuffix('.exe')"),
+		Reason: "pip's own text of a command",
+	},
+	{
+		Path: record, Field: `row`, Key: `\.\./\.\./\.\./bin/.+`, Holds: both,
+		Reason: "pip's own text of a command",
+	},
+	{
+		Path: `.+`, Field: `path`, Holds: func(d oracle.Difference, all []oracle.Difference) bool {
+			return onlyHpcenv(d, all) && d.Hpcenv == "directory"
+		},
+		Reason: "pip makes no directories in which nothing is",
+	},
 }
 
 func both(d oracle.Difference, _ []oracle.Difference) bool { return d.Rattler != "" && d.Hpcenv != "" }
