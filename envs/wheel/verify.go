@@ -102,6 +102,10 @@ func checkHash(raw *cache.Raw, e *cache.Entry, r Row, findings *findings) error 
 		findings.add("%d rows of RECORD have digests of a kind that proves nothing or is not known", e.Path)
 		return nil
 	}
+	if strings.EqualFold(digest, hex.EncodeToString(have)) {
+		findings.add("%d digests in RECORD are in hex, where base64 is due", e.Path)
+		return nil
+	}
 	want, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(digest, "="))
 	if err != nil {
 		return fmt.Errorf("RECORD: %s: %q is no digest: %w", e.Path, shorten(r.Hash), cache.ErrIntegrity)

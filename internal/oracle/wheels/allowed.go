@@ -10,7 +10,12 @@ const (
 	distInfo  = `lib/python[0-9.]+t?/site-packages/[^/]+\.dist-info/`
 	record    = distInfo + `RECORD`
 	ownRow    = `[^/]+\.dist-info/`
-	noInstall = "the two differ by who installs"
+	scriptRow = `\.\./\.\./\.\./bin/.+`
+
+	noInstall  = "the two differ by who installs"
+	pipCommand = "pip's own text of a command"
+	pipEasy    = "pip names old versions of one command after the Python at hand"
+	pipDirect  = "pip notes the digest of the archive, which uv leaves out"
 )
 
 // AllowedUV is every difference between a wheel that uv installed and one that

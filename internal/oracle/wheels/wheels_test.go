@@ -57,8 +57,8 @@ func newSession(t *testing.T) *session {
 	})
 	s := &session{
 		base: base, installers: &Installers{Python: python, Home: filepath.Join(base, "home")},
-		uv:  &oracle.Ledger{Allowed: AllowedUV, Refusals: RefusalsUV},
-		pip: &oracle.Ledger{Allowed: AllowedPip, Refusals: RefusalsPip},
+		uv:  &oracle.Ledger{Allowed: AllowedUV, Refusals: Refusals},
+		pip: &oracle.Ledger{Allowed: AllowedPip, Refusals: Refusals},
 	}
 	if err := os.Mkdir(s.installers.Home, 0o755); err != nil {
 		t.Fatal(err)
