@@ -51,15 +51,13 @@ func OpenWheel(ctx context.Context, r io.ReaderAt, size int64, lim Limits) ([]Wh
 	return out, nil
 }
 
-// Kinds of files as the upper half of a member's external attributes has them,
-// where Unix made the archive (or a program that says so).
+// Kinds of files as the upper half of a member's external attributes has them.
+// (It is looked at whichever system made the archive, as installers do.)
 const (
 	modeKind = 0xf000
 	modeFile = 0x8000
 	modeDir  = 0x4000
 	modeLink = 0xa000
-	// unixMade is the upper byte of "version made by".
-	unixMade = 3
 )
 
 // encrypted is the flag of a member that needs a password.
@@ -96,7 +94,7 @@ func wheelMember(f *zip.File, lim Limits) (m Member, err error) {
 		return m, fmt.Errorf("%w: member name %q is empty", ErrUnsafe, f.Name)
 	}
 	m.Kind, m.Size = File, int64(f.UncompressedSize64) // OpenWheel looks whether it fits
-	m.Exec = f.CreatorVersion>>8 == unixMade && mode&0o111 != 0
+	m.Exec = mode&0o111 != 0
 	return m, nil
 }
 

@@ -9,6 +9,7 @@
 //	headers.go     METADATA and WHEEL
 //	record.go      RECORD: reading and writing
 //	entrypoints.go entry_points.txt
+//	ini.go         the form that it has
 //	interpret.go   the cache.Interpreter: all that is checked when a wheel comes
 //	verify.go      RECORD against the archive
 //	meta.go        what is kept of it

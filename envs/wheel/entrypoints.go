@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/hpcenv/hpcenv/cache"
 )
@@ -23,66 +22,49 @@ type EntryPoint struct {
 // reference is `module:function [extras]`. What it lets through can be written
 // into a script as it is: nothing of it ends a line or a statement.
 var reference = regexp.MustCompile(
-	`^([\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\-.]+)\s*:\s*([\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\-.]+)(?:\s*\[[^\[\]]+\])?\s*$`)
+	`^([\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\-.]+)\s*:\s*([\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\-.]+)(?:\s*\[\s*[^,\s][^\[\]]*\])?\s*$`)
 
 // ParseEntryPoints reads the commands of entry_points.txt: the groups
-// console_scripts and gui_scripts, each sorted by name. It is an INI file with
-// case, with = alone between key and value, where # and ; begin comments, at the
-// end of a line too. The last of two of one name counts. A name that is not a
-// plain file name is cache.ErrUnsafe; other faults of the two groups are
-// cache.ErrIntegrity.
+// console_scripts and gui_scripts, each sorted by name. A name that is not a plain
+// file name, or that of an interpreter, is cache.ErrUnsafe; whatever else is wrong
+// in the file is cache.ErrIntegrity.
 func ParseEntryPoints(data []byte) (console, gui []EntryPoint, err error) {
-	if !utf8.Valid(data) {
-		return nil, nil, fmt.Errorf("entry_points.txt is not UTF-8: %w", cache.ErrIntegrity)
+	groups, err := parseINI("entry_points.txt", data)
+	if err != nil {
+		return nil, nil, err
 	}
-	groups := map[string]map[string]EntryPoint{"console_scripts": {}, "gui_scripts": {}}
-	group, keys := "", map[string]EntryPoint(nil)
-	for n, line := range strings.Split(string(data), "\n") {
-		bad := func(why string) error {
-			return fmt.Errorf("entry_points.txt, line %d: %s: %w", n+1, why, cache.ErrIntegrity)
-		}
-		if i := strings.IndexAny(line, "#;"); i >= 0 {
-			line = line[:i]
-		}
-		line = strings.TrimSpace(line)
-		if line == "" {
-			continue
-		}
-		if line[0] == '[' {
-			end := strings.LastIndexByte(line, ']')
-			if end < 0 {
-				return nil, nil, bad(fmt.Sprintf("%q is no group", shorten(line)))
-			}
-			group = strings.TrimSpace(line[1:end])
-			keys = groups[group]
-			continue
-		}
-		key, value, ok := strings.Cut(line, "=")
-		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
-		if ok && key == "" {
-			return nil, nil, bad("there is no name before the =")
-		}
-		if keys == nil {
-			continue // a group for other programs
-		}
-		m := reference.FindStringSubmatch(value)
-		if m == nil {
-			return nil, nil, bad(fmt.Sprintf("%q is not `command = module:function`", shorten(line)))
-		}
-		if err := checkCommand(key); err != nil {
-			return nil, nil, fmt.Errorf("entry_points.txt, line %d: %w", n+1, err)
-		}
-		keys[key] = EntryPoint{Name: key, Module: m[1], Func: m[2]}
+	if console, err = commands(groups, "console_scripts"); err != nil {
+		return nil, nil, err
 	}
-	return sortedPoints(groups["console_scripts"]), sortedPoints(groups["gui_scripts"]), nil
+	gui, err = commands(groups, "gui_scripts")
+	return console, gui, err
 }
 
-func sortedPoints(m map[string]EntryPoint) []EntryPoint {
-	var out []EntryPoint
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		out = append(out, m[name])
+// commands are those of a group; what the group DEFAULT has counts for every group
+// that is there.
+func commands(groups map[string]map[string]string, group string) ([]EntryPoint, error) {
+	own, ok := groups[group]
+	if !ok {
+		return nil, nil
 	}
-	return out
+	all := maps.Clone(groups[defaultGroup])
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, own)
+	var out []EntryPoint
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		m := reference.FindStringSubmatch(all[key])
+		if m == nil {
+			return nil, fmt.Errorf("entry_points.txt, [%s]: %q = %q is not `command = module:function`: %w",
+				group, shorten(key), shorten(all[key]), cache.ErrIntegrity)
+		}
+		if err := checkCommand(key); err != nil {
+			return nil, fmt.Errorf("entry_points.txt, [%s]: %w", group, err)
+		}
+		out = append(out, EntryPoint{Name: key, Module: m[1], Func: m[2]})
+	}
+	return out, nil
 }
 
 // checkCommand refuses the name of a command that is not a plain file name, or is
@@ -95,14 +77,13 @@ func checkCommand(name string) error {
 	return checkReserved(name)
 }
 
-// reserved are the names of interpreters, without the .py that a script may have.
+// reserved are the names of interpreters, in lower case.
 var reserved = regexp.MustCompile(`^(pythonw?|python3|graalpy|pypy[23]?|python3\.\d{1,3}t?|pythonw3\.\d{1,3}t)$`)
 
 // checkReserved refuses a file of bin/ that would stand where an interpreter is.
 func checkReserved(name string) error {
-	lower := strings.ToLower(name)
-	if reserved.MatchString(strings.TrimSuffix(strings.TrimSuffix(lower, ".exe"), ".py")) {
-		return fmt.Errorf("bin/%s is the name of an interpreter, which no wheel may replace: %w", name, cache.ErrUnsafe)
+	if reserved.MatchString(strings.TrimSuffix(strings.ToLower(name), ".py")) {
+		return fmt.Errorf("bin/%s is the name of an interpreter, which no wheel may replace: %w", shorten(name), cache.ErrUnsafe)
 	}
 	return nil
 }

@@ -196,7 +196,7 @@ func checkData(entries []cache.Entry, meta *Meta) error {
 			name = rest
 		}
 		if name != "" {
-			if err := checkReserved(name); err != nil {
+			if err := checkReserved(strings.TrimSuffix(strings.ToLower(name), ".exe")); err != nil {
 				return fmt.Errorf("%s: %w", e.Path, err)
 			}
 		}

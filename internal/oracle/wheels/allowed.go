@@ -32,13 +32,15 @@ var AllowedUV = []oracle.Allowance{
 var AllowedPip = []oracle.Allowance{
 	{Path: distInfo + `INSTALLER`, Field: `content`, Reason: noInstall},
 	{Path: record, Field: `row`, Key: ownRow + `INSTALLER`, Holds: both, Reason: noInstall},
+	{Path: `bin/.+`, Field: `content`, Holds: says("removesuffix('.exe')"), Reason: pipCommand},
+	{Path: record, Field: `row`, Key: scriptRow, Holds: both, Reason: pipCommand},
+	{Path: `bin/easy_install-[0-9.]+`, Field: `path`, Shared: true, Reason: pipEasy},
+	{Path: record, Field: `row`, Key: `\.\./\.\./\.\./bin/easy_install-[0-9.]+`, Shared: true, Reason: pipEasy},
+	{Path: distInfo + `direct_url\.json`, Field: `content`, Holds: says("hashes"), Reason: pipDirect},
+	{Path: record, Field: `row`, Key: ownRow + `direct_url\.json`, Holds: both, Reason: pipDirect},
 	{
-		Path: `bin/.+`, Field: `content`, Holds: says("removesuffix('.exe')"),
-		Reason: "pip's own text of a command",
-	},
-	{
-		Path: record, Field: `row`, Key: `\.\./\.\./\.\./bin/.+`, Holds: both,
-		Reason: "pip's own text of a command",
+		Path: `bin/.+`, Field: `exec`, Holds: func(d oracle.Difference, _ []oracle.Difference) bool { return d.Hpcenv == "true" },
+		Reason: "pip makes only those scripts executable that wait for Python",
 	},
 	{
 		Path: `.+`, Field: `path`, Holds: func(d oracle.Difference, all []oracle.Difference) bool {

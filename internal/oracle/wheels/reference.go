@@ -27,6 +27,16 @@ type Wheel struct {
 	Indexed bool
 	// Arch is what it is for, as uname has it.
 	Arch string
+	// Case is its name in the table of cases; "" = it is in none.
+	Case string
+}
+
+// title is what allowances and refusals call it.
+func (w Wheel) title() string {
+	if w.Case != "" {
+		return "cases/" + w.Case
+	}
+	return w.base()
 }
 
 func (w Wheel) base() string { return filepath.Base(w.Path) }
