@@ -22,6 +22,9 @@ const (
 // end: such a file may be another archive to another reader. (Zeros behind the
 // end, which some programs write, are let through.)
 func checkFrame(r io.ReaderAt, size int64) error {
+	if size < zipEndSize {
+		return fmt.Errorf("%w: the ZIP is truncated: it has %d bytes", ErrIntegrity, size)
+	}
 	head := make([]byte, len(zipFirst))
 	if _, err := r.ReadAt(head, 0); err != nil {
 		return err
