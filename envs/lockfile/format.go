@@ -76,15 +76,19 @@ func detect(data []byte) (Format, *value, error) {
 		format, err := detectTOML(data)
 		return format, nil, err
 	}
-	if keys, sure := yamlKeys(data); sure {
+	keys, sure := yamlKeys(data)
+	if sure {
 		format, err := detectYAML(keys)
 		return format, nil, err
 	}
 	root, err := read(data)
 	if err != nil {
+		if format, ferr := detectYAML(keys); ferr == nil {
+			return format, nil, nil // a broken one
+		}
 		return 0, nil, err
 	}
-	keys := map[string]string{}
+	keys = map[string]string{}
 	for key, val := range root.pairs {
 		keys[key.text] = val.text
 	}
@@ -115,9 +119,9 @@ func detectYAML(keys map[string]string) (Format, error) {
 }
 
 // yamlKeys finds the keys of a mapping that is written in block style, with the
-// texts behind them; not sure if anything at the left edge is not plainly one.
+// texts behind them; not sure if there is anything else at the left edge.
 func yamlKeys(data []byte) (keys map[string]string, sure bool) {
-	keys = map[string]string{}
+	keys, sure = map[string]string{}, true
 	for len(data) > 0 {
 		line := data
 		if i := bytes.IndexByte(data, '\n'); i >= 0 {
@@ -138,12 +142,13 @@ func yamlKeys(data []byte) (keys map[string]string, sure bool) {
 		}
 		key, rest, ok := cutKey(strings.TrimRight(string(line), " \r"))
 		if !ok {
-			return nil, false
+			sure = false
+			continue
 		}
 		rest, _, _ = strings.Cut(rest, " #")
 		keys[key] = strings.TrimRight(rest, " ")
 	}
-	return keys, len(keys) > 0
+	return keys, sure && len(keys) > 0
 }
 
 var (

@@ -27,9 +27,9 @@ func TestNotALock(t *testing.T) {
 	for text, says := range map[string]string{
 		"":                             "empty",
 		"# only a comment\n":           "empty",
-		"version: 7\na: [":              "not YAML",
+		"version: 7\na: [":             "not YAML",
 		"{":                            "not YAML",
-		"version: 7\na: \xff":           "not YAML",
+		"version: 7\na: \xff":          "not YAML",
 		"- 1":                          "a list",
 		"hello":                        "a text",
 		"environments: {}":             "no `version`",
