@@ -2,6 +2,9 @@ package lockfile
 
 import "fmt"
 
+// noKind is how `noarch` says that a package is none.
+var noKind = "none"
+
 func (m *v4Lock) convert(lock *Lock) error {
 	conda := make(map[string][]*entry, len(m.packages))
 	pypi := make(map[string]*entry)
@@ -18,6 +21,9 @@ func (m *v4Lock) convert(lock *Lock) error {
 				return contradiction(e, first)
 			}
 			continue
+		}
+		if p.conda.noarch == nil {
+			p.conda.noarch = &noKind // these versions say it where there is one
 		}
 		e, err := condaEntry(p.conda.given, &p.conda.pkg)
 		if err != nil {

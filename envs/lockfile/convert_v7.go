@@ -24,15 +24,20 @@ func (m *v7Lock) convert(lock *Lock) error {
 			return contradiction(e, first)
 		}
 	}
+	var building []*entry
 	for i := range m.packages {
 		p := &m.packages[i]
 		for _, need := range p.needs {
-			if packages[need.id()] == nil {
+			e := packages[need.id()]
+			if e == nil {
 				return fmt.Errorf("%w: line %d: package %s, needed to build %s, is not among the lock's packages",
 					ErrLock, need.line, RedactURL(need.location), p.name)
 			}
+			building = append(building, e)
 		}
 	}
+	all := platformOf("", "", nil, building)
+	lock.Building = Packages{Conda: all.Conda, PyPI: all.PyPI, Unsupported: all.Unsupported}
 	platforms := make(map[string]*v7Platform, len(m.platforms))
 	for i := range m.platforms {
 		platforms[m.platforms[i].name] = &m.platforms[i]

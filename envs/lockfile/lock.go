@@ -20,6 +20,16 @@ type Lock struct {
 	Digest string
 	// Environments, sorted by name.
 	Environments []*Environment
+	// Building are the packages with which source packages and source trees are to
+	// be built (pixi.lock 7 only), whether or not an environment has them too.
+	Building Packages
+}
+
+// Packages are locked packages in the lock's order, each once.
+type Packages struct {
+	Conda       []*CondaPackage
+	PyPI        []*PyPIPackage
+	Unsupported []Unsupported
 }
 
 // Environment is a named environment of a lock.

@@ -159,7 +159,7 @@ func readV1Depends(d *decoder, v *value, between string) []string {
 	for name, spec := range v.pairs {
 		text := name.text
 		for _, part := range oneOrMore(d, name.text, spec) {
-			if part = strings.TrimSpace(part); part != "" && part != "*" {
+			if part = strings.TrimSpace(part); part != "" && (part != "*" || between != "") {
 				text = name.text + between + part
 			}
 			out = append(out, text)
