@@ -27,9 +27,12 @@ func namesLock(arg string) bool {
 
 // readLock reads the lock at path ("" = the nearest one upwards).
 func (a *app) readLock(path string) (*lockfile.Lock, string, error) {
-	path, err := project.FindLock(path)
+	path, note, err := project.FindLock(path)
 	if err != nil {
 		return nil, "", err
+	}
+	if note != "" {
+		fmt.Fprintln(a.stderr, "note:", note)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
