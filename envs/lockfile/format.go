@@ -50,7 +50,7 @@ func (e *ForeignError) Unwrap() error { return ErrLock }
 type NeedsTargetError struct{ Format Format }
 
 func (e *NeedsTargetError) Error() string {
-	return fmt.Sprintf("%s: a %s is not read yet; next: add a pixi.toml (`pixi init --import pyproject.toml`) and run `pixi lock`", ErrLock, e.Format)
+	return fmt.Sprintf("%s: a %s is not read yet; next: `pixi init` in the project, then `pixi lock`, make a pixi.lock", ErrLock, e.Format)
 }
 
 func (e *NeedsTargetError) Unwrap() error { return ErrLock }

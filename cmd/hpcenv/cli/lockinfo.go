@@ -92,7 +92,11 @@ func (a *app) inspectLock(path, platform string, environments []string) error {
 		}
 		lock.Environments = only
 	}
-	report := lockinfo.Describe(lock, fmt.Sprintf("pixi.lock %d", lock.Version), a.known())
+	format := lock.Format.String()
+	if lock.Version > 0 {
+		format += fmt.Sprintf(" %d", lock.Version)
+	}
+	report := lockinfo.Describe(lock, format, a.known())
 	if platform != "" {
 		for i := range report.Environments {
 			e := &report.Environments[i]
