@@ -99,6 +99,8 @@ func TestMonsters(t *testing.T) {
 		"nesting that ends":         lock + strings.Repeat("[", 1<<20) + strings.Repeat("]", 1<<20),
 		"many values":               lock + "[" + strings.Repeat("a,", 10<<20) + "a]",
 		"many lines":                "version: 6\nx:\n" + strings.Repeat("- a\n", 10<<20),
+		"many keys":                 strings.Repeat("a1234567:\n", 1<<20) + "x: [",
+		"many tables":               strings.Repeat("[a]\n", 4<<20),
 		"many documents":            strings.Repeat("---\na: 1\n", 1<<18),
 		"aliases of aliases":        "version: 6\na: &a [x]\nb: &b [*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b]\nd: [*c,*c,*c,*c]\n",
 		"a long line without end":   "version: 6\nx: '" + strings.Repeat("a", 8<<20),
