@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"slices"
 	"sort"
 	"strings"
@@ -105,15 +104,15 @@ func directURL(p *lockfile.PyPIPackage) []byte {
 		return nil
 	}
 	if p.Local {
-		if u, ok := locationURL(p.Location); ok {
+		location := strings.TrimPrefix(p.Location, "direct+")
+		if strings.HasPrefix(location, "file:") {
+			location, _, _ = strings.Cut(location, "#") // a digest, not part of the place
+		}
+		if u, ok := locationURL(location); ok {
 			return wheel.DirectURL(u)
 		}
 	}
-	u := lockfile.RedactURL(p.URL)
-	if parsed, err := url.Parse(u); err == nil && parsed.Fragment != "" {
-		parsed.Fragment, parsed.RawFragment = "", "" // a digest, not part of the place
-		u = parsed.String()
-	}
+	u, _, _ := strings.Cut(lockfile.RedactURL(p.URL), "#")
 	return wheel.DirectURL(u)
 }
 
