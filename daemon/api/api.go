@@ -132,6 +132,27 @@ type PlatformDetail struct {
 	Scripts  []Script `json:"scripts,omitempty"`
 	Degraded bool     `json:"degraded,omitempty"`
 	Notes    []string `json:"notes,omitempty"`
+	// ByteCode tells of the compiled files; nil = there is no python.
+	ByteCode *ByteCode `json:"byte_code,omitempty"`
+}
+
+// ByteCode counts the compiled files (.pyc) of an environment's Python sources.
+type ByteCode struct {
+	// Files are all that stand for a source; of those, Kept and Headed were
+	// shipped by packages (Headed got a new header), Patched belong to sources
+	// with the prefix in them and are this environment's own. The others were
+	// compiled, for this environment or for one before it.
+	Files   int `json:"files"`
+	Kept    int `json:"kept,omitempty"`
+	Headed  int `json:"headed,omitempty"`
+	Patched int `json:"patched,omitempty"`
+	// Failed sources do not compile; notes name them.
+	Failed int `json:"failed,omitempty"`
+	// Processes is how many compilers were started for this environment: 0 where
+	// the store had all of it from other environments.
+	Processes int `json:"processes"`
+	// Skipped says why there is no byte-code at all.
+	Skipped string `json:"skipped,omitempty"`
 }
 
 // Script is a link script that was run.

@@ -80,7 +80,20 @@ func (s *Service) detail(m *materialize.Meta) api.PlatformDetail {
 		d.PackageList = append(d.PackageList, api.Package(p))
 	}
 	d.Conflicts = conflicts(m.Conflicts)
+	d.ByteCode = byteCode(m)
 	return d
+}
+
+// byteCode tells of an environment's compiled files; nil = it has no python.
+func byteCode(m *materialize.Meta) *api.ByteCode {
+	if m.ByteCode != nil {
+		c := api.ByteCode(*m.ByteCode)
+		return &c
+	}
+	if !slices.ContainsFunc(m.Packages, func(p materialize.MetaPackage) bool { return p.Name == "python" }) {
+		return nil
+	}
+	return &api.ByteCode{Skipped: "switched off (byte_code), or no sandbox, when it was made"}
 }
 
 // conflicts in one line each.
