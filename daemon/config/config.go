@@ -258,6 +258,9 @@ func (c *Config) check() error {
 		return bad("log_level", "%q is not debug, info, warn or error", c.LogLevel)
 	}
 	for i, r := range c.Scripts.Allow {
+		if strings.HasPrefix(r.Channel, "file:") {
+			return bad(fmt.Sprintf("scripts.allow, entry %d", i+1), "%q: packages that lie in files come from no channel", r.Channel)
+		}
 		if !strings.Contains(r.Channel, "://") || r.Package == "" || strings.ContainsAny(r.Package, "*/ ") {
 			return bad(fmt.Sprintf("scripts.allow, entry %d", i+1), "needs a channel (its whole URL) and a package (its name), not %q and %q", r.Channel, r.Package)
 		}

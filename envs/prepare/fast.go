@@ -72,7 +72,7 @@ func (r *run) again(platforms []string) (*Result, error) {
 		for _, p := range e.Meta.Packages {
 			kept[p.SHA256] = true
 		}
-		res.Notes = append(res.Notes, scriptNotes(e.Name, e.Platform, e.Meta, false)...)
+		r.noteScripts(e.Name, e.Platform, e.Meta, false)
 		r.progress.send(Event{Type: EventPlan, Environment: e.Name, Platform: e.Platform})
 	}
 	res.PackagesKept = len(kept)

@@ -32,7 +32,7 @@ func Run(ctx context.Context, deps *Deps, req *Request, report func(Event)) (*Re
 		readyDry(res)
 	}
 	res.LockDigest = r.digest
-	res.Notes = append(r.notes, res.Notes...)
+	res.Notes = r.notes
 	res.Seconds = time.Since(start).Seconds()
 	return res, nil
 }

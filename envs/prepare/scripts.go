@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	pathpkg "path"
 	"slices"
 	"strings"
 
@@ -14,8 +15,8 @@ import (
 
 // ScriptRule allows the link scripts of one package of one channel.
 type ScriptRule struct {
-	// Channel is the whole URL, without credentials. A name alone would allow
-	// whoever calls a channel so.
+	// Channel is the whole URL, http or https, without credentials. A name alone
+	// would allow whoever calls a channel so, a path whoever puts a file there.
 	Channel string
 	// Package is a package's name.
 	Package string
@@ -39,7 +40,10 @@ type Scripts struct {
 func ParseScriptRule(text string) (ScriptRule, error) {
 	i := strings.LastIndex(text, "::")
 	if i <= 0 || i+2 == len(text) || !strings.Contains(text[:i], "://") {
-		return ScriptRule{}, fmt.Errorf("%w: %q is not CHANNEL::PACKAGE with the channel's whole URL, e.g. https://conda.example/main::fonts", ErrRequest, text)
+		return ScriptRule{}, fmt.Errorf("%w: %q is not CHANNEL::PACKAGE with the channel's whole URL, e.g. https://conda.example/main::fonts\nnext: `hpcenv inspect ID` names the packages whose scripts were skipped; `--packages --json` has their URLs", ErrRequest, text)
+	}
+	if strings.HasPrefix(text, "file:") {
+		return ScriptRule{}, fmt.Errorf("%w: %q: packages that lie in files come from no channel, and their link scripts cannot be allowed\nnext: serve them over http, and name that address in the lock and here", ErrRequest, text)
 	}
 	return ScriptRule{Channel: text[:i], Package: text[i+2:]}, nil
 }
@@ -57,8 +61,28 @@ func ParseScriptRules(text string) ([]ScriptRule, error) {
 	return rules, nil
 }
 
+// allows goes by where the archive is fetched from and what it is called there, not
+// by what the lock says of it: anyone may write `channel:` into a lock.
 func (r ScriptRule) allows(p *lockfile.CondaPackage) bool {
-	return p.Channel != "" && strings.TrimRight(r.Channel, "/") == strings.TrimRight(p.Channel, "/") && r.Package == p.Name
+	channel, file := origin(p)
+	return channel != "" && strings.TrimRight(r.Channel, "/") == channel && r.Package == p.Name && strings.HasPrefix(file, p.Name+"-")
+}
+
+// origin is the channel that an archive is fetched from, without credentials and
+// trailing slash, and its name there; "" for one that lies in a file.
+func origin(p *lockfile.CondaPackage) (channel, file string) {
+	if p.Local {
+		return "", ""
+	}
+	rest, _, _ := strings.Cut(lockfile.RedactURL(p.Location), "#")
+	rest, _, _ = strings.Cut(rest, "?")
+	head, path, found := strings.Cut(rest, "://")
+	dir, file := pathpkg.Split(pathpkg.Clean(path))
+	channel, subdir := pathpkg.Split(strings.TrimRight(dir, "/"))
+	if !found || channel == "" || subdir != p.Subdir {
+		return "", ""
+	}
+	return head + "://" + strings.TrimRight(channel, "/"), file
 }
 
 // allowedScripts names, as materialize.Options has it, the packages of an
@@ -114,18 +138,31 @@ func rulesDigest(rules []ScriptRule) string {
 
 // noteScripts tells the user what scripts did not do, every time, and what they say,
 // when they were run.
-func (r *run) noteScripts(t target, meta *materialize.Meta, made bool) {
-	r.notes = append(r.notes, scriptNotes(t.env, t.subdir, meta, made)...)
-}
-
-func scriptNotes(env, subdir string, meta *materialize.Meta, made bool) (notes []string) {
+func (r *run) noteScripts(env, subdir string, meta *materialize.Meta, made bool) {
 	for _, s := range meta.Scripts {
 		if s.Failed != "" {
-			notes = append(notes, fmt.Sprintf("%s for %s is degraded: %s of %s failed: %s (hpcenv inspect %s shows what it printed)", env, subdir, s.Script, s.Package, s.Failed, meta.ID[:12]))
+			r.note(fmt.Sprintf("%s for %s is degraded: %s of %s failed: %s (hpcenv inspect %s shows what it printed)", env, subdir, s.Script, s.Package, s.Failed, meta.ID[:12]))
 		}
 		if made && s.Messages != "" {
-			notes = append(notes, fmt.Sprintf("%s says: %s", s.Package, s.Messages))
+			r.note(fmt.Sprintf("%s says: %s", s.Package, s.Messages))
 		}
 	}
-	return notes
+	if len(meta.SkippedScripts) == 0 || r.req.DryRun { // a dry run lists them
+		return
+	}
+	var of []string
+	for _, s := range meta.SkippedScripts {
+		of = append(of, strings.SplitN(s, ": ", 2)[0])
+	}
+	of = slices.Compact(of)
+	const named = 3
+	list := strings.Join(of[:min(len(of), named)], ", ")
+	if n := len(of) - named; n > 0 {
+		list += fmt.Sprintf(" and %d more", n)
+	}
+	who := "the administrator may allow them: scripts.allow of hpcenvd"
+	if r.deps.Store.Format().PrefixRoot == "" {
+		who = "--run-scripts CHANNEL::PACKAGE allows them"
+	}
+	r.note(fmt.Sprintf("%s for %s: link scripts were not run, those of %s (%s; hpcenv inspect %s names them)", env, subdir, list, who, meta.ID[:12]))
 }

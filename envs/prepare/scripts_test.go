@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/hpcenv/hpcenv/envs/linkscript"
+	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/materialize"
 	"github.com/hpcenv/hpcenv/envs/sandbox"
 	"github.com/hpcenv/hpcenv/internal/condatest"
@@ -64,9 +65,17 @@ func TestAllowedScriptsAreRun(t *testing.T) {
 		return res, res.Environments[0], nil
 	}
 
-	_, without, err := prepared(Scripts{Runner: run})
+	skipped := "link scripts were not run, those of bad-1-0, fonts-1-0, other-1-0 ("
+	res, without, err := prepared(Scripts{Runner: run})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if notes := strings.Join(res.Notes, "\n"); strings.Count(notes, skipped) != 1 {
+		t.Errorf("notes without: %s", notes)
+	}
+	// They are told of again when nothing is to be done.
+	if res, _, err := prepared(Scripts{Runner: run}); err != nil || !strings.Contains(strings.Join(res.Notes, "\n"), skipped) {
+		t.Errorf("again without: %+v %v", res, err)
 	}
 	if m := without.Meta; len(m.SkippedScripts) != 4 || len(m.Scripts) > 0 || m.Degraded {
 		t.Errorf("without: %+v", m)
@@ -75,6 +84,14 @@ func TestAllowedScriptsAreRun(t *testing.T) {
 	_, elsewhere, err := prepared(Scripts{Runner: run, Allow: []ScriptRule{{Channel: "https://conda.example", Package: "fonts"}}})
 	if err != nil || elsewhere.ID != without.ID {
 		t.Errorf("a rule for another channel: %+v %v", elsewhere, err)
+	}
+
+	// Nor does it matter which channel a lock claims.
+	claimed := *req
+	claimed.Lock = lock(map[string][]string{"linux-64": {fonts + "  channel: https://conda.example\n", bad, other}})
+	w.deps.Scripts = Scripts{Runner: run, Allow: []ScriptRule{{Channel: "https://conda.example", Package: "fonts"}}}
+	if res, err := Run(context.Background(), w.deps, &claimed, nil); err != nil || len(res.Environments[0].Meta.SkippedScripts) != 4 {
+		t.Errorf("a claimed channel: %+v %v", res, err)
 	}
 
 	allow := []ScriptRule{{Channel: w.url + "/", Package: "fonts"}, {Channel: w.url, Package: "bad"}}
@@ -139,14 +156,42 @@ func TestAllowedScriptsAreRun(t *testing.T) {
 }
 
 func TestScriptRules(t *testing.T) {
-	got, err := ParseScriptRules(" https://conda.example/main::fonts\nfile:///x::y ")
-	want := []ScriptRule{{"https://conda.example/main", "fonts"}, {"file:///x", "y"}}
+	got, err := ParseScriptRules(" https://conda.example/main::fonts\nhttp://x.example:8080/c::y ")
+	want := []ScriptRule{{"https://conda.example/main", "fonts"}, {"http://x.example:8080/c", "y"}}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v %v", got, err)
 	}
-	for _, bad := range []string{"fonts", "main::fonts", "https://x::", "::y"} {
+	for _, bad := range []string{"fonts", "main::fonts", "https://x::", "::y", "file:///x::y"} {
 		if _, err := ParseScriptRules(bad); !errors.Is(err, ErrRequest) {
 			t.Errorf("%s: %v", bad, err)
 		}
+	}
+}
+
+func TestScriptRulesGoByTheLocation(t *testing.T) {
+	rule := ScriptRule{Channel: "https://conda.example/main/", Package: "fonts"}
+	for _, c := range []struct {
+		location string
+		allowed  bool
+	}{
+		{"https://conda.example/main/linux-64/fonts-1-0.conda", true},
+		{"https://user:secret@conda.example/t/token/main/linux-64/fonts-1-0.conda", true},
+		{"https://conda.example/main/linux-64/fonts-1-0.conda?x=https://conda.example/main/linux-64/other", true},
+		{"https://evil.example/linux-64/fonts-1-0.conda", false},
+		{"https://evil.example/?https://conda.example/main/linux-64/fonts-1-0.conda", false},
+		{"https://evil.example/#https://conda.example/main/linux-64/fonts-1-0.conda", false},
+		{"https://conda.example/main/linux-64/other-1-0.conda", false},
+		{"https://conda.example/main/../evil/linux-64/fonts-1-0.conda", false},
+		{"https://conda.example/main/linux-64/sub/linux-64/fonts-1-0.conda", false},
+		{"https://conda.example/main/fonts-1-0.conda", false},
+	} {
+		p := &lockfile.CondaPackage{Name: "fonts", Subdir: "linux-64", Channel: "https://conda.example/main", Location: c.location}
+		if rule.allows(p) != c.allowed {
+			t.Errorf("%s: allowed %v", c.location, !c.allowed)
+		}
+	}
+	local := &lockfile.CondaPackage{Name: "fonts", Subdir: "linux-64", Channel: "https://conda.example/main", Location: "./main/linux-64/fonts-1-0.conda", Local: true}
+	if rule.allows(local) {
+		t.Error("a file is allowed")
 	}
 }
