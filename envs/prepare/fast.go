@@ -22,7 +22,7 @@ func (r *run) again(platforms []string) (*Result, error) {
 	if index == nil || err != nil {
 		return nil, err
 	}
-	if index.Scripts != rulesDigest(r.deps.Scripts.Allow) {
+	if index.Scripts != RulesDigest(r.deps.Scripts.Allow) {
 		return nil, nil
 	}
 	switch index.ByteCode {

@@ -74,7 +74,7 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 	}
 	byteCode := r.wantByteCode(lock)
 	r.byteCode = byteCode == lockfile.ByteCodeYes
-	index := makeIndex(r.deps.Store, lock, byteCode, rulesDigest(r.deps.Scripts.Allow), r.deps.Scripts.allowed)
+	index := makeIndex(r.deps.Store, lock, byteCode, RulesDigest(r.deps.Scripts.Allow), r.deps.Scripts.allowed)
 	for i := range targets {
 		e := index.Environments[targets[i].env]
 		if e.ID == "" {

@@ -122,8 +122,8 @@ func (r *run) environmentScripts(lock *lockfile.Lock, name string) []string {
 	return allowedScripts(r.deps.Scripts.Allow, covered)
 }
 
-// rulesDigest tells sets of rules apart; "" = there are none.
-func rulesDigest(rules []ScriptRule) string {
+// RulesDigest tells sets of rules apart (lockfile.Index.Scripts); "" = there are none.
+func RulesDigest(rules []ScriptRule) string {
 	var lines []string
 	for _, r := range rules {
 		lines = append(lines, strings.TrimRight(r.Channel, "/")+"\x00"+r.Package+"\n")

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -19,7 +18,6 @@ import (
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/activation"
-	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/hooks/pin"
 	"github.com/hpcenv/hpcenv/internal/shellword"
 )
@@ -288,17 +286,4 @@ func (s *submission) activateShell(ctx context.Context, p *pin.Pin, st *submitSt
 	}
 	// The allocation is still worth having: its steps have the environment.
 	fmt.Fprintf(s.stderr, "salloc: hpcenv: this shell itself does not get the environment, the job's steps do: %v\n", err)
-}
-
-// lockDir of a store, see lockfile.Index.
-func lockDir(root, digest string) string { return filepath.Join(root, "locks", digest) }
-
-// environmentNames for messages.
-func environmentNames(ix *lockfile.Index) string {
-	names := make([]string, 0, len(ix.Environments))
-	for n := range ix.Environments {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
 }

@@ -55,15 +55,25 @@ func Resolve(socket, store, path string, getenv func(string) string) (Conf, erro
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return Conf{}, err
 	}
+	store, err = OwnStore(getenv)
+	return Conf{Store: store, Own: err == nil}, err
+}
+
+// OwnStore is where a user's own store lies: HPCENV_STORE, or below the user's data
+// directory. It need not be there.
+func OwnStore(getenv func(string) string) (string, error) {
+	if store := getenv("HPCENV_STORE"); store != "" {
+		return store, absolute(store)
+	}
 	data := getenv("XDG_DATA_HOME")
 	if !filepath.IsAbs(data) { // the XDG rule: a relative value is ignored
 		home := getenv("HOME")
 		if !filepath.IsAbs(home) {
-			return Conf{}, fmt.Errorf("%w: neither a daemon nor a store is configured, and HOME is not set\nnext: set HPCENV_STORE to a directory of your own", ErrConf)
+			return "", fmt.Errorf("%w: neither a daemon nor a store is configured, and HOME is not set\nnext: set HPCENV_STORE to a directory of your own", ErrConf)
 		}
 		data = filepath.Join(home, ".local", "share")
 	}
-	return Conf{Store: filepath.Join(data, "hpcenv"), Own: true}, nil
+	return filepath.Join(data, "hpcenv"), nil
 }
 
 func absolute(store string) error {
