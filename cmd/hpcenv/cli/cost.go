@@ -25,8 +25,9 @@ func byteCodeText(c *api.ByteCode) string {
 	}
 	text := countedText(c.Files, "file")
 	if from := listText(
-		amount{c.Kept, "as shipped", "as shipped"}, amount{c.Headed, "shipped, with a new header", "shipped, with new headers"},
+		amount{c.Files - c.Kept - c.Headed - c.Patched, "compiled", "compiled"},
 		amount{c.Patched, "with the prefix in it", "with the prefix in them"},
+		amount{c.Kept, "as shipped", "as shipped"}, amount{c.Headed, "shipped with another header", "shipped with other headers"},
 	); from != "" {
 		text += " (" + from + ")"
 	}
@@ -88,8 +89,15 @@ func (a *app) dryRun(r *api.PrepareResult, verbose bool) error {
 	case d.Estimated && len(d.Fetch) == 0:
 		fmt.Fprint(w, " (an estimate: Python sources are yet to be compiled)")
 	case d.Estimated:
-		fmt.Fprintf(w, " (an estimate: %d packages are not there yet; conflicts show once they are)", len(d.Fetch))
+		fmt.Fprintf(w, " (an estimate: packages that are not there yet: %d; their conflicts and scripts show once they are)", len(d.Fetch))
 	}
-	_, err := fmt.Fprintf(w, "\ndry run, nothing was done: %d packages kept, %d to fetch, %s\n", r.PackagesKept, r.PackagesNew, bytesText(r.BytesFetched))
+	size := ""
+	switch {
+	case r.BytesFetched > 0:
+		size = ", " + bytesText(r.BytesFetched)
+	case r.PackagesNew > 0:
+		size = ", sizes not known"
+	}
+	_, err := fmt.Fprintf(w, "\ndry run, nothing was done: %s kept, %d to fetch%s\n", countedText(r.PackagesKept, "package"), r.PackagesNew, size)
 	return err
 }

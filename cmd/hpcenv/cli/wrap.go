@@ -96,7 +96,7 @@ func (a *app) wrap(ctx context.Context, f wrapFlags, do func(context.Context, wr
 	if err != nil {
 		return err
 	}
-	shown := newProgress(a.stderr, header(req.Lock), true)
+	shown := newProgress(a.stderr, header(req.Lock), showNew)
 	code, err := do(ctx, wrapper.Options{
 		Service:     func(context.Context) (api.Service, error) { return a.writer(false) },
 		Store:       c.Store,
