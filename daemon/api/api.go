@@ -1,8 +1,13 @@
 // Package api holds the wire types of hpcenvd and its client. It is a leaf: it
-// imports nothing of this module, so hooks and the command line may use it.
+// imports nothing of this module but types (internal/making), so hooks and the
+// command line may use it.
 package api
 
-import "context"
+import (
+	"context"
+
+	"github.com/hpcenv/hpcenv/internal/making"
+)
 
 // Service is what hpcenvd does for its users. The client in this package talks
 // to a daemon; package daemon/service does the same in-process on a store of
@@ -136,50 +141,17 @@ type PlatformDetail struct {
 	ByteCode *ByteCode `json:"byte_code,omitempty"`
 }
 
-// ByteCode counts the compiled files (.pyc) of an environment's Python sources.
-type ByteCode struct {
-	// Files are all that stand for a source; of those, Kept and Headed were
-	// shipped by packages (Headed got a new header), Patched belong to sources
-	// with the prefix in them and are this environment's own. The others were
-	// compiled, for this environment or for one before it.
-	Files   int `json:"files"`
-	Kept    int `json:"kept,omitempty"`
-	Headed  int `json:"headed,omitempty"`
-	Patched int `json:"patched,omitempty"`
-	// Failed sources do not compile; notes name them.
-	Failed int `json:"failed,omitempty"`
-	// Processes is how many compilers were started for this environment: 0 where
-	// the store had all of it from other environments.
-	Processes int `json:"processes"`
-	// Skipped says why there is no byte-code at all.
-	Skipped string `json:"skipped,omitempty"`
-}
-
-// Script is a link script that was run.
-type Script struct {
-	// Package as name-version-build; Script below the prefix.
-	Package string `json:"package"`
-	Script  string `json:"script"`
-	// Failed says why it failed ("" = it did not), Output the end of what it then
-	// had printed.
-	Failed string `json:"failed,omitempty"`
-	Output string `json:"output,omitempty"`
-	// Messages are what it tells the user.
-	Messages string `json:"messages,omitempty"`
-	// Changed counts paths that it changed; Ignored are those that it may not.
-	Changed int      `json:"changed"`
-	Ignored []string `json:"ignored,omitempty"`
-}
-
-// Package is a locked package.
-type Package struct {
-	Name    string `json:"name"`
-	Version string `json:"version"`
-	Build   string `json:"build"`
-	SHA256  string `json:"sha256"`
-	URL     string `json:"url"`
-	Size    int64  `json:"size"`
-}
+// What is told of how an environment was made.
+type (
+	// Cost is what it took of the store's file system.
+	Cost = making.Cost
+	// ByteCode counts its compiled files.
+	ByteCode = making.ByteCode
+	// Script is a link script that was run.
+	Script = making.Script
+	// Package is a locked package.
+	Package = making.Package
+)
 
 // Status of a service.
 type Status struct {

@@ -27,7 +27,7 @@ func (p *Plan) Predict(store *cache.Store, method string) (Cost, error) {
 		switch op.Kind {
 		case KindDir, KindSymlink, KindRecord:
 		case KindFile:
-			c.place(op, w.repeat[i])
+			countPlaced(&c, op, w.repeat[i])
 		case KindPatch, KindData:
 			size := int64(len(op.Data))
 			if op.Kind == KindPatch {
@@ -56,8 +56,8 @@ func (p *Plan) Predict(store *cache.Store, method string) (Cost, error) {
 	return c, nil
 }
 
-// place counts a file of the pool whose inode was counted.
-func (c *Cost) place(op *Op, repeat bool) {
+// countPlaced counts a file of the pool whose inode was counted.
+func countPlaced(c *Cost, op *Op, repeat bool) {
 	switch {
 	case op.Size == 0:
 		c.Written++
