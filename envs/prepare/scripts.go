@@ -1,12 +1,14 @@
 package prepare
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/hpcenv/hpcenv/envs/conda"
 	"github.com/hpcenv/hpcenv/envs/linkscript"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/materialize"
@@ -15,7 +17,8 @@ import (
 // ScriptRule allows the link scripts of one package of one channel.
 type ScriptRule struct {
 	// Channel is the whole URL, without credentials. A name alone would allow
-	// whoever calls a channel so.
+	// whoever calls a channel so. A package is of the channel that its location lies
+	// in, and that has its bytes.
 	Channel string
 	// Package is a package's name.
 	Package string
@@ -57,8 +60,37 @@ func ParseScriptRules(text string) ([]ScriptRule, error) {
 	return rules, nil
 }
 
+// allows goes by where the package is fetched from: the channel that an entry of
+// a lock names is anybody's to write.
 func (r ScriptRule) allows(p *lockfile.CondaPackage) bool {
-	return p.Channel != "" && strings.TrimRight(r.Channel, "/") == strings.TrimRight(p.Channel, "/") && r.Package == p.Name
+	origin := p.Origin()
+	return origin != "" && strings.TrimRight(r.Channel, "/") == origin && r.Package == p.Name
+}
+
+// confirmScripts makes sure that packages whose link scripts are about to be run
+// are what their channels have: the store goes by digests, and gets archives from
+// users, too.
+func (r *run) confirmScripts(ctx context.Context, t target, packages []materialize.Package) error {
+	for _, p := range packages {
+		if !slices.Contains(t.scripts, t.subdir+"/"+p.Lock.Name) {
+			continue
+		}
+		meta, err := conda.DecodeMeta(p.Manifest.Meta)
+		if err != nil {
+			return fmt.Errorf("package %s: %w", p.Lock.Dist(), err)
+		}
+		if len(meta.Scripts) == 0 {
+			continue
+		}
+		src, err := r.source(p.Lock)
+		if err == nil {
+			err = r.deps.Store.ConfirmOrigin(ctx, r.deps.Fetcher, src, p.Lock.Origin())
+		}
+		if err != nil {
+			return fmt.Errorf("%s is allowed to run for packages of %s, which must be seen to have this one: %w", meta.Scripts[0], p.Lock.Origin(), err)
+		}
+	}
+	return nil
 }
 
 // allowedScripts names, as materialize.Options has it, the packages of an
