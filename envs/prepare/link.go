@@ -96,6 +96,9 @@ func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Ma
 	for _, p := range t.platform.Conda {
 		packages = append(packages, materialize.Package{Lock: p, Manifest: manifests[p.SHA256]})
 	}
+	if err := r.confirmScripts(ctx, t, packages); err != nil {
+		return fmt.Errorf("environment %q for %s: %w", t.env, t.subdir, err)
+	}
 	r.progress.send(Event{Type: EventLink, Environment: t.env, Platform: t.subdir})
 	meta, made, err := materialize.Materialize(ctx, r.deps.Store, materialize.Request{
 		ID: t.id, Platform: t.subdir, Environment: t.env, LockDigest: r.digest,

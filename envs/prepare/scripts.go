@@ -1,13 +1,14 @@
 package prepare
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	pathpkg "path"
 	"slices"
 	"strings"
 
+	"github.com/hpcenv/hpcenv/envs/conda"
 	"github.com/hpcenv/hpcenv/envs/linkscript"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/materialize"
@@ -15,8 +16,9 @@ import (
 
 // ScriptRule allows the link scripts of one package of one channel.
 type ScriptRule struct {
-	// Channel is the whole URL, http or https, without credentials. A name alone
-	// would allow whoever calls a channel so, a path whoever puts a file there.
+	// Channel is the whole URL, without credentials. A name alone would allow
+	// whoever calls a channel so. A package is of the channel that its location lies
+	// in, and that has its bytes.
 	Channel string
 	// Package is a package's name.
 	Package string
@@ -42,9 +44,6 @@ func ParseScriptRule(text string) (ScriptRule, error) {
 	if i <= 0 || i+2 == len(text) || !strings.Contains(text[:i], "://") {
 		return ScriptRule{}, fmt.Errorf("%w: %q is not CHANNEL::PACKAGE with the channel's whole URL, e.g. https://conda.example/main::fonts\nnext: `hpcenv inspect ID` names the packages whose scripts were skipped; `--packages --json` has their URLs", ErrRequest, text)
 	}
-	if strings.HasPrefix(text, "file:") {
-		return ScriptRule{}, fmt.Errorf("%w: %q: packages that lie in files come from no channel, and their link scripts cannot be allowed\nnext: serve them over http, and name that address in the lock and here", ErrRequest, text)
-	}
 	return ScriptRule{Channel: text[:i], Package: text[i+2:]}, nil
 }
 
@@ -61,28 +60,37 @@ func ParseScriptRules(text string) ([]ScriptRule, error) {
 	return rules, nil
 }
 
-// allows goes by where the archive is fetched from and what it is called there, not
-// by what the lock says of it: anyone may write `channel:` into a lock.
+// allows goes by where the package is fetched from: the channel that an entry of
+// a lock names is anybody's to write.
 func (r ScriptRule) allows(p *lockfile.CondaPackage) bool {
-	channel, file := origin(p)
-	return channel != "" && strings.TrimRight(r.Channel, "/") == channel && r.Package == p.Name && strings.HasPrefix(file, p.Name+"-")
+	origin := p.Origin()
+	return origin != "" && strings.TrimRight(r.Channel, "/") == origin && r.Package == p.Name
 }
 
-// origin is the channel that an archive is fetched from, without credentials and
-// trailing slash, and its name there; "" for one that lies in a file.
-func origin(p *lockfile.CondaPackage) (channel, file string) {
-	if p.Local {
-		return "", ""
+// confirmScripts makes sure that packages whose link scripts are about to be run
+// are what their channels have: the store goes by digests, and gets archives from
+// users, too.
+func (r *run) confirmScripts(ctx context.Context, t target, packages []materialize.Package) error {
+	for _, p := range packages {
+		if !slices.Contains(t.scripts, t.subdir+"/"+p.Lock.Name) {
+			continue
+		}
+		meta, err := conda.DecodeMeta(p.Manifest.Meta)
+		if err != nil {
+			return fmt.Errorf("package %s: %w", p.Lock.Dist(), err)
+		}
+		if len(meta.Scripts) == 0 {
+			continue
+		}
+		src, err := r.source(p.Lock)
+		if err == nil {
+			err = r.deps.Store.ConfirmOrigin(ctx, r.deps.Fetcher, src, p.Lock.Origin())
+		}
+		if err != nil {
+			return fmt.Errorf("%s is allowed to run for packages of %s, which must be seen to have this one: %w", meta.Scripts[0], p.Lock.Origin(), err)
+		}
 	}
-	rest, _, _ := strings.Cut(lockfile.RedactURL(p.Location), "#")
-	rest, _, _ = strings.Cut(rest, "?")
-	head, path, found := strings.Cut(rest, "://")
-	dir, file := pathpkg.Split(pathpkg.Clean(path))
-	channel, subdir := pathpkg.Split(strings.TrimRight(dir, "/"))
-	if !found || channel == "" || subdir != p.Subdir {
-		return "", ""
-	}
-	return head + "://" + strings.TrimRight(channel, "/"), file
+	return nil
 }
 
 // allowedScripts names, as materialize.Options has it, the packages of an
