@@ -32,7 +32,7 @@ func (s *submission) openStore(w *wanted) (*submitStore, error) {
 	if s.store == "" {
 		root, err := clientconf.OwnStore(os.Getenv)
 		if err != nil {
-			return nil, refuse(api.ExitUnreachable, "%w", err)
+			return nil, refuse(api.ExitUnreachable, "%w; next: set HPCENV_STORE to a directory of your own", err)
 		}
 		st.root = root
 	}

@@ -14,7 +14,7 @@ import (
 func (a *app) conf() (clientconf.Conf, error) {
 	c, err := clientconf.Resolve(a.socket, a.store, a.getenv("HPCENV_CONF"), a.getenv)
 	if errors.Is(err, clientconf.ErrConf) {
-		return c, api.Errorf(api.ExitUsage, "%v\nnext: mend what is named there; HPCENV_STORE or HPCENV_SOCKET, if set, count instead of the file", err)
+		return c, api.Errorf(api.ExitUsage, "%v\nnext: mend what is named there; HPCENV_STORE or HPCENV_SOCKET, if set to an absolute path, count instead of /etc/hpcenv/hpcenv.conf", err)
 	}
 	return c, err
 }
