@@ -204,10 +204,13 @@ func (s *submission) prepare(ctx context.Context, st *submitStore, w *wanted) er
 	waiting, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	show := newProgress(s.stderr, s.context, s.tty)
-	_, err = svc.Prepare(waiting, req, show.event)
+	res, err := svc.Prepare(waiting, req, show.event)
 	show.done()
 	switch {
 	case err == nil:
+		for _, note := range res.Notes {
+			fmt.Fprintf(s.stderr, "%s: hpcenv: note: %s\n", s.context, note)
+		}
 		return nil
 	case errors.Is(waiting.Err(), context.DeadlineExceeded):
 		return refuse(api.ExitLate, "%s of %s was not ready within %s; the daemon goes on making it; nothing was submitted; next: submit again later, or wait longer with --env-wait", w.name, w.shown, s.timeout)
