@@ -56,21 +56,29 @@ func (e *UnknownEnvironmentError) Error() string {
 	return fmt.Sprintf("the lock has no environment %q; it has: %s", e.Name, strings.Join(e.Has, ", "))
 }
 
-// Environment looks a lock's environment up. Nil and no error: nothing of it is
-// prepared here that this release could use; preparing makes it, or tells why it
-// cannot be made. Errors: *UnknownEnvironmentError, ErrDamaged, or why the store
-// cannot be read.
-func (s Store) Environment(lockDigest, name string) (*Environment, error) {
-	var ix lockfile.Index
-	err := s.readJSON(filepath.Join(s.lockDir(lockDigest), "index.json"), &ix)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+// Environments are those of a lock that have an id, by name. Nil and no error:
+// nothing of the lock is prepared here that this release could use. Errors:
+// ErrDamaged, or why the store cannot be read.
+func (s Store) Environments(lockDigest string) (map[string]*Environment, error) {
+	ix, err := s.index(lockDigest)
+	if ix == nil || err != nil {
 		return nil, err
 	}
-	if ix.Linker != materialize.LinkerVersion {
-		return nil, nil // ids of another release
+	out := make(map[string]*Environment, len(ix.Environments))
+	for name, env := range ix.Environments {
+		if env.ID != "" {
+			out[name] = &Environment{ID: env.ID, Platforms: env.Platforms, Scripts: ix.Scripts, prefixRoot: ix.PrefixRoot}
+		}
+	}
+	return out, nil
+}
+
+// Environment looks one up. Nil and no error: preparing makes it, or tells why it
+// cannot be made. Errors: *UnknownEnvironmentError, and as Environments has them.
+func (s Store) Environment(lockDigest, name string) (*Environment, error) {
+	ix, err := s.index(lockDigest)
+	if ix == nil || err != nil {
+		return nil, err
 	}
 	env, ok := ix.Environments[name]
 	if !ok {
@@ -80,6 +88,22 @@ func (s Store) Environment(lockDigest, name string) (*Environment, error) {
 		return nil, nil // it has none, for a reason that preparing tells in full
 	}
 	return &Environment{ID: env.ID, Platforms: env.Platforms, Scripts: ix.Scripts, prefixRoot: ix.PrefixRoot}, nil
+}
+
+// index reads what was noted of a lock; nil if there is none of this release.
+func (s Store) index(lockDigest string) (*lockfile.Index, error) {
+	ix := new(lockfile.Index)
+	err := s.readJSON(filepath.Join(s.lockDir(lockDigest), "index.json"), ix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if ix.Linker != materialize.LinkerVersion {
+		return nil, nil // ids of another release
+	}
+	return ix, nil
 }
 
 // Has tells whether an environment is published for a platform: its description

@@ -63,6 +63,9 @@ func TestEnvironment(t *testing.T) {
 	if _, err := s.Environment(digest, "x"); !errors.As(err, &unknown) || !slices.Equal(unknown.Has, []string{"broken", "default"}) {
 		t.Errorf("an unknown one: %v", err)
 	}
+	if all, err := s.Environments(digest); err != nil || len(all) != 1 || all["default"].ID != id {
+		t.Errorf("all: %v %v", all, err)
+	}
 	old := index()
 	old.Linker--
 	put(t, path, old)
