@@ -46,6 +46,10 @@ func packages() []condatest.Package {
 			out = append(out, script(name, subdir))
 		}
 	}
+	out = append(out, condatest.Package{Name: "scripted", Version: "1.0", Build: "0", Noarch: "generic", Files: []condatest.File{
+		{Path: "bin/.scripted-post-link.sh", Content: "echo made > $PREFIX/share/scripted/made\necho set up > $PREFIX/.messages.txt\n", Exec: true},
+		{Path: "share/scripted/readme", Content: "read me\n"},
+	}})
 	return append(out, condatest.Package{Name: "data", Version: "2.0", Build: "0", Noarch: "generic", Files: []condatest.File{
 		{Path: "share/data/readme", Content: "read me\n"}, {Path: "share/data/link", Link: "readme"},
 	}})
@@ -156,7 +160,7 @@ func (c *channel) lock(envs []string, local string) (string, error) {
 	for _, u := range urls {
 		kind, location, _ := strings.Cut(u, " ")
 		if kind == "pypi" {
-			fmt.Fprintf(&records, "- pypi: %s\n  name: wheel\n  version: '1.0'\n  sha256: %064d\n", location, 1)
+			fmt.Fprintf(&records, "- pypi: %s\n  name: sdist\n  version: '1.0'\n  sha256: %064d\n", location, 1)
 			continue
 		}
 		data := c.files[filepath.Base(filepath.Dir(location))+"/"+filepath.Base(location)]
@@ -176,8 +180,8 @@ func (c *channel) lock(envs []string, local string) (string, error) {
 
 // locate is where a package lies; with local, in files below that directory.
 func (c *channel) locate(pkg, platform, local string) (location, kind string) {
-	if pkg == "wheel" {
-		return "https://pypi.example/wheel-1.0-py3-none-any.whl", "pypi"
+	if pkg == "sdist" {
+		return "https://pypi.example/sdist-1.0.tar.gz", "pypi"
 	}
 	for path := range c.files {
 		if dir := filepath.Dir(path); strings.HasPrefix(filepath.Base(path), pkg+"-") && (dir == platform || dir == "noarch") {

@@ -8,6 +8,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/envs/conda"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/python/name"
@@ -66,6 +67,9 @@ func ordered(wheels []Package) []Package {
 // place finds where each path of package i goes.
 func (p *Plan) place(i int) (err error) {
 	pkg := p.Packages[i]
+	if (pkg.Wheel != nil) != (pkg.Manifest.Format == cache.FormatWheel) {
+		return fmt.Errorf("the store took it in as a .%s archive, its lock means another kind: %w", pkg.Manifest.Format, cache.ErrIntegrity)
+	}
 	if pkg.Wheel != nil {
 		p.metas[i] = &conda.PackageMeta{} // a wheel has none
 		p.placed[i], err = placeWheel(p.Prefix, pkg, p.python)

@@ -177,6 +177,19 @@ func TestWheelsThatCannotBeLinked(t *testing.T) {
 	}
 }
 
+// TestManifestOfAnotherKind: what the store knows of an archive as a wheel is never
+// taken for a conda package, nor the other way round.
+func TestManifestOfAnotherKind(t *testing.T) {
+	s := newStore(t)
+	pkgs := append(build(t, s, python(), condatest.Package{Name: "c", Version: "1", Build: "0"}), wheelPackage(t, s, simpleWheel("w")))
+	pkgs[1].Manifest, pkgs[2].Manifest = pkgs[2].Manifest, pkgs[1].Manifest
+	for _, p := range pkgs[1:] {
+		if _, err := materialize.NewPlan(testPrefix, testPlatform, []materialize.Package{pkgs[0], p}, noScripts); !errors.Is(err, cache.ErrIntegrity) || !strings.Contains(err.Error(), "another kind") {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
 // TestPublishedWheels: the way to a published tree, and what its description says.
 func TestPublishedWheels(t *testing.T) {
 	s := newStore(t)
