@@ -105,7 +105,7 @@ oracle-venv:
 
 # It ends with what was compared, and how often each allowed difference was there.
 oracle: oracle-venv | $(RESULTS)
-	LOGS=TestOracle contrib/ci/gotest.sh $(RESULTS)/oracle.json -tags oracle -count=1 -timeout 10m ./internal/oracle/...
+	LOGS=TestOracle contrib/ci/gotest.sh $(RESULTS)/oracle.json -tags oracle -count=1 -timeout 20m ./internal/oracle/...
 
 # The roots that the cluster tests need, made once per machine.
 roots:
