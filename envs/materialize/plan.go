@@ -118,7 +118,7 @@ func NewPlan(prefix string, platform string, pkgs []Package, opt Options) (*Plan
 	if p.python, err = findPython(p.Packages); err != nil {
 		return nil, err
 	}
-	if err := checkWheels(wheels, p.python); err != nil {
+	if err := checkWheels(platform, wheels, p.python); err != nil {
 		return nil, err
 	}
 	p.Packages = append(p.Packages, ordered(wheels)...)
