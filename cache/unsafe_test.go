@@ -57,6 +57,7 @@ func TestBadArchivesAreRefused(t *testing.T) {
 		{"zstd with garbage behind", makeZip(t, meta, info, pkg(append(good[:len(good):len(good)], "garbage"...))), ErrIntegrity, "pkg-demo"},
 		{"tar with garbage behind", makeZip(t, meta, info, pkg(zstdOf(t, append(pkgTar[:len(pkgTar):len(pkgTar)], "garbage"...)))), ErrIntegrity, "after the end"},
 		{"truncated tar", makeZip(t, meta, info, pkg(zstdOf(t, pkgTar[:900]))), ErrIntegrity, "truncated"},
+		{"zip with garbage behind", append(makeZip(t, meta, info, pkg(good)), "garbage"...), ErrIntegrity, "data after the end of the ZIP"},
 		{"no zip", []byte("this is no ZIP at all"), ErrIntegrity, "ZIP"},
 		{"truncated zip", conda(member{name: "a", body: "x"})[:300], ErrIntegrity, "ZIP"},
 		{"damaged part", damage(makeZip(t, meta, info, pkg(good)), good), ErrIntegrity, "pkg-demo"},

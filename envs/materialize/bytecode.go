@@ -13,6 +13,10 @@ import (
 	"github.com/hpcenv/hpcenv/envs/bytecode"
 )
 
+// maxName and maxPath are the longest names that Linux takes, in bytes. A compiled
+// file's is longer than its source's.
+const maxName, maxPath = 255, 4095
+
 // maxFailures bounds how many sources that do not compile are named.
 const maxFailures = 20
 
@@ -177,26 +181,6 @@ type setter struct {
 	fails []string
 }
 
-// links gives compiled files to sources that are links to others: import looks
-// for them under the link's own name.
-func (s *setter) links(dirs []string) {
-	p := s.plan
-	for i, n := 0, len(p.Ops); i < n; i++ {
-		op := p.Ops[i]
-		if op.Kind != KindSymlink || op.Owner < 0 || path.IsAbs(op.Target) || !wantsByteCode(dirs, op.Path) {
-			continue
-		}
-		target := path.Join(path.Dir(op.Path), op.Target)
-		if !wantsByteCode(dirs, target) {
-			continue
-		}
-		if j, ok := s.at[pycPath(target, s.tag)]; ok && (p.Ops[j].Kind == KindFile || p.Ops[j].Kind == KindData) {
-			code := p.Ops[j]
-			s.put(op, Op{Kind: code.Kind, SHA256: code.SHA256, Size: code.Size, Data: code.Data})
-		}
-	}
-}
-
 func (s *setter) row(source Op, row bytecode.Row) {
 	switch row.Kind {
 	case bytecode.Failed:
@@ -220,6 +204,10 @@ func (s *setter) put(source, op Op) {
 	p := s.plan
 	op.Path, op.Owner, op.Source = pycPath(source.Path, s.tag), source.Owner, source.Source
 	dir := path.Dir(op.Path)
+	if len(path.Base(op.Path)) > maxName || len(op.Path) > maxPath {
+		s.fails = append(s.fails, label(p.Packages[source.Owner])+": "+source.Path+" has no byte-code: the name of its compiled file is longer than a file's may be")
+		return
+	}
 	if i, ok := s.at[dir]; ok && p.Ops[i].Kind != KindDir {
 		s.fails = append(s.fails, label(p.Packages[source.Owner])+": "+source.Path+" has no byte-code: "+dir+" is no directory")
 		return
