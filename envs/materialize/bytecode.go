@@ -13,10 +13,6 @@ import (
 	"github.com/hpcenv/hpcenv/envs/bytecode"
 )
 
-// maxName and maxPath are the longest names that Linux takes, in bytes. A compiled
-// file's is longer than its source's.
-const maxName, maxPath = 255, 4095
-
 // maxFailures bounds how many sources that do not compile are named.
 const maxFailures = 20
 
