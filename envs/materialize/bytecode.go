@@ -3,6 +3,8 @@ package materialize
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"path"
@@ -133,7 +135,7 @@ func (p *Plan) patchedContent(store *cache.Store, op *Op) ([]byte, error) {
 
 // setByteCode puts what was compiled into the plan. It is pure.
 func (p *Plan) setByteCode(res *bytecode.Result, patched []int) *ByteCode {
-	s := &setter{plan: p, tag: res.Tag, at: make(map[string]int, len(p.Ops)), code: &ByteCode{Processes: res.Processes}}
+	s := &setter{plan: p, tag: res.Tag, at: make(map[string]int, len(p.Ops)), code: &ByteCode{Processes: res.Processes, Own: map[string]string{}}}
 	p.changed, p.pyc = map[string]content{}, make([][]string, len(p.Packages))
 	for i := range p.Ops {
 		s.at[p.Ops[i].Path] = i
@@ -161,6 +163,12 @@ func (p *Plan) setByteCode(res *bytecode.Result, patched []int) *ByteCode {
 	s.code.Failed += len(res.Lost)
 	for _, l := range res.Lost {
 		p.Notes = append(p.Notes, "no byte-code for "+l)
+	}
+	for i := range p.Ops {
+		if op := &p.Ops[i]; op.Kind == KindData && len(op.Data) > 0 && strings.HasSuffix(op.Path, ".pyc") {
+			sum := sha256.Sum256(op.Data)
+			s.code.Own[op.Path] = hex.EncodeToString(sum[:])
+		}
 	}
 	s.report()
 	sort.Strings(p.Notes)

@@ -59,4 +59,18 @@ func TestVerifyAndForeseeByteCode(t *testing.T) {
 	if v.Same() || len(v.Differences) != 1 || !strings.HasSuffix(v.Differences[0].Path, filepath.Base(codes[0])) {
 		t.Errorf("got %+v", v)
 	}
+	// So is one that no plan knows the content of.
+	if len(e.Meta.ByteCode.Own) != v.Unknown || v.Unknown == 0 {
+		t.Fatalf("%d compiled files of its own, %d unknown", len(e.Meta.ByteCode.Own), v.Unknown)
+	}
+	for own := range e.Meta.ByteCode.Own {
+		if err := os.WriteFile(filepath.Join(v.Root, own), []byte("evil"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		v, err := Verify(context.Background(), deps.Store, e.Meta)
+		if err != nil || len(v.Differences) != 2 || v.Differences[0].Path != own && v.Differences[1].Path != own {
+			t.Errorf("%s: %+v, %v", own, v.Differences, err)
+		}
+		break
+	}
 }
