@@ -135,7 +135,7 @@ func (p *Plan) Tree(ctx context.Context, store *cache.Store) (*Tree, error) {
 			l.kind, l.exec, l.value = 'l', false, op.Target
 		case KindFile:
 		case KindData:
-			if p.unknown[op.Path] {
+			if _, ok := p.unknown[op.Path]; ok {
 				l.value = anything
 				break
 			}
