@@ -59,7 +59,12 @@ func (s *Store) stage(ctx context.Context, f *os.File, src Source, interpret Int
 	if err != nil {
 		return nil, err
 	}
-	return s.take(ctx, f, f.Name(), size, src, interpret)
+	m, err := s.take(ctx, f, f.Name(), size, src, interpret)
+	if errors.Is(err, ErrIntegrity) || errors.Is(err, ErrUnsafe) {
+		// Its digests are right: these are the bytes that the lock means.
+		return nil, fmt.Errorf("%w; the fault is the package's own; next: lock another build of it, or tell its channel", err)
+	}
+	return m, err
 }
 
 // take is stage for a verified archive, called name, of size bytes.
@@ -69,10 +74,6 @@ func (s *Store) take(ctx context.Context, r io.ReaderAt, name string, size int64
 	if derr := disk.failure(); derr != nil && err != nil && ctx.Err() == nil {
 		// The disk's fault, whatever the decoder made of it.
 		return nil, storeError("read", name, derr)
-	}
-	if errors.Is(err, ErrIntegrity) || errors.Is(err, ErrUnsafe) {
-		// Its digests are right: these are the bytes that the lock means.
-		return nil, fmt.Errorf("%w; the fault is the package's own: lock another build, or tell its channel", err)
 	}
 	if err != nil {
 		return nil, err

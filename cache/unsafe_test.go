@@ -70,6 +70,9 @@ func TestBadArchivesAreRefused(t *testing.T) {
 			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("got %v, want %v with %q", err, c.want, c.text)
 			}
+			if err != nil && !strings.HasSuffix(err.Error(), "; next: lock another build of it, or tell its channel") {
+				t.Errorf("what is to be done is not said: %v", err)
+			}
 			if _, err := s.Manifest(digestOf(c.data)); !errors.Is(err, ErrNotFound) {
 				t.Errorf("the package can be seen: %v", err)
 			}
