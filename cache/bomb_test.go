@@ -68,3 +68,18 @@ func TestDiskThatFailsIsNotTheArchive(t *testing.T) {
 	}
 	emptyDir(t, s, "tmp", "locks")
 }
+
+// What closing tells is the store's fault, too.
+func TestLinkerThatCannotBeClosed(t *testing.T) {
+	s := newStore(t)
+	l, err := s.NewLinker(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); !errors.Is(err, ErrStore) {
+		t.Errorf("got %v", err)
+	}
+}
