@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/lockfile/pylock"
 	"github.com/hpcenv/hpcenv/envs/lockfile/uvlock"
 	"github.com/hpcenv/hpcenv/envs/python"
@@ -83,7 +85,7 @@ func project(name, requires string, extras, groups []string) string {
 }
 
 // count of what was compared.
-type count struct{ compared, refused, packages int }
+type count struct{ compared, refused, packages, uv, pip int }
 
 // compare holds what hpcenv chooses from a uv.lock against what uv exports and
 // packaging chooses; the exported pylock.toml is read too.
@@ -125,12 +127,33 @@ func compare(t *testing.T, what string, lock *uvlock.Lock, options uvlock.Option
 		}
 		n.compared++
 		n.packages += len(ours)
+		for who, installed := range map[string]*pypeer.Installed{"uv pip install": export.UV, "pip install": export.Pip} {
+			if installed == nil || installed.Target != i {
+				continue
+			}
+			if who == "pip install" {
+				n.pip++
+			} else {
+				n.uv++
+			}
+			var files []string
+			for _, p := range ours {
+				if p.Kind != lockfile.PyPIDirectory {
+					files = append(files, p.FileName)
+				}
+			}
+			slices.Sort(files)
+			if diff := cmp.Diff(installed.Files, files, cmpopts.EquateEmpty()); diff != "" || installed.Refused != "" {
+				t.Errorf("%s, %+v, %s (-theirs +ours): %s\n%s", what, target, who, installed.Refused, diff)
+			}
+		}
 	}
 	return n
 }
 
 func (n *count) add(m count) {
 	n.compared, n.refused, n.packages = n.compared+m.compared, n.refused+m.refused, n.packages+m.packages
+	n.uv, n.pip = n.uv+m.uv, n.pip+m.pip
 }
 
 // For every uv.lock × platform × Python × extras and groups the chosen files are
@@ -157,7 +180,7 @@ func TestRealLocksSameAsUv(t *testing.T) {
 		}
 		projects, locks, names, wanted = append(projects, p), append(locks, lock), append(names, name), append(wanted, all)
 	}
-	answers := pypeer.Ask(t, projects, targets)
+	answers := pypeer.Ask(t, projects, targets, 0, 0)
 	var total count
 	for i, a := range answers {
 		for j, export := range a.Exports {
