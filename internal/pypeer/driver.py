@@ -122,14 +122,17 @@ def uv_installs(home, folder, text, t):
 
 
 def pip_chooses(home, folder, text, t):
-    """What `pip install --dry-run --report` takes for a target."""
-    lock = without_trees(folder, text)
-    python = "".join(t["python"].split(".")[:2])
+    """The files that `pip install --dry-run --report` takes from the index for what the lock pins."""
+    chosen = choose(text, t, None, None)
+    pins = [f"{name}=={version}" for name, version, kind, *_ in chosen.get("chosen", []) if kind == "wheel"]
+    if not pins:
+        return chosen if "refused" in chosen else {"files": []}
     platforms = [x for tag in dict.fromkeys(str(tag.platform) for tag in t["tags"]) if tag != "any" for x in ("--platform", tag)]
     done = subprocess.run(
         [sys.executable, "-m", "pip", "--isolated", "--disable-pip-version-check", "--no-cache-dir", "install", "--quiet", "--dry-run", "--no-deps", "--ignore-installed",
-         "--report", "-", "--target", home + "/nowhere", "--only-binary", ":all:", *platforms, "--python-version", t["python"], "--abi", "cp" + python, "--abi", "abi3", "--abi", "none",
-         "-r", lock.name], cwd=folder, env={"HOME": home, "PATH": "/usr/bin:/bin"}, capture_output=True, text=True)
+         "--report", "-", "--target", home + "/nowhere", "--only-binary", ":all:", *platforms, "--python-version", t["python"], "--implementation", "cp",
+         "--abi", "cp" + "".join(t["python"].split(".")[:2]), "--index-url", f"http://127.0.0.1:{server.server_port}/{folder.name}/simple", *pins],
+        cwd=folder, env={"HOME": home, "PATH": "/usr/bin:/bin"}, capture_output=True, text=True)
     if done.returncode:
         return {"refused": done.stderr[-2000:]}
     return {"files": sorted(i["download_info"]["url"].rsplit("/", 1)[1] for i in json.loads(done.stdout)["install"])}

@@ -17,8 +17,10 @@ type root struct {
 // start is where a walk begins.
 type start struct {
 	roots []root
-	// only the groups: the roots and their dependencies are left out.
+	// onlyGroups: the roots and their dependencies are left out.
 	onlyGroups bool
+	// whole: the root that is no package is among the roots.
+	whole bool
 	// groups of the root that is no package.
 	groups []string
 }
@@ -85,8 +87,11 @@ func (l *Lock) start(s python.Selection, options Options) (*start, error) {
 	for _, e := range entries {
 		extras, groups = append(extras, e.offeredExtras...), append(groups, e.offeredGroups...)
 	}
+	whole := s.Package == ""
 	for _, g := range l.groups {
-		groups = append(groups, g.name)
+		if whole {
+			groups = append(groups, g.name)
+		}
 	}
 	defaults := options.DefaultGroups
 	if options.DefaultAll {
@@ -102,7 +107,7 @@ func (l *Lock) start(s python.Selection, options Options) (*start, error) {
 	if err != nil {
 		return nil, fmt.Errorf("uv.lock: %w", err)
 	}
-	st := &start{onlyGroups: s.OnlyGroups, groups: wantedGroups}
+	st := &start{onlyGroups: s.OnlyGroups, whole: whole, groups: wantedGroups}
 	for _, e := range entries {
 		r := root{entry: e}
 		for _, x := range wantedExtras {

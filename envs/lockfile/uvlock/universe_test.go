@@ -1,6 +1,8 @@
 package uvlock_test
 
 import (
+	"cmp"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -123,7 +125,7 @@ func list(all []string) string {
 func (u *universe) body(name string, extras, groups []string, exclusive bool) string {
 	n := len(u.names)
 	deps := u.needs(n, 3)
-	if u.r.IntN(2) == 0 {
+	if name == "root" && u.r.IntN(2) == 0 {
 		deps = append(deps, u.fork()...)
 	}
 	var b strings.Builder
@@ -197,42 +199,57 @@ func makeUniverse(seed uint64) *universe {
 	return u
 }
 
+// More universes than by default: go test -args -universes=20:60
+var seeds = flag.String("universes", "0:10", "seeds of the made-up projects, FROM:TO")
+
 // Locks that uv writes for made-up projects, with forks, exclusive extras and
-// groups, workspaces: the chosen files are those of uv and packaging.
+// groups, workspaces: the chosen files are those of uv and packaging, and for
+// some those that uv and pip install.
 func TestMadeLocksSameAsUv(t *testing.T) {
-	var universes []*universe
-	var projects []pypeer.Project
-	for seed := range uint64(6) {
-		u := makeUniverse(seed)
-		universes, projects = append(universes, u), append(projects, u.project)
+	var from, to uint64
+	if _, err := fmt.Sscanf(*seeds, "%d:%d", &from, &to); err != nil {
+		t.Fatalf("-universes=%s: %v", *seeds, err)
 	}
 	targets := pypeer.Targets()
-	answers := pypeer.Ask(t, projects, targets, 8, 40)
 	var total count
 	locks := 0
-	for i, a := range answers {
-		if a.Refused != "" {
-			if testing.Verbose() {
-				t.Logf("seed %d: uv makes no lock: %.300s", i, a.Refused)
+	for ; from < to; from += 10 {
+		var universes []*universe
+		var projects []pypeer.Project
+		for seed := from; seed < min(from+10, to); seed++ {
+			u := makeUniverse(seed)
+			universes, projects = append(universes, u), append(projects, u.project)
+		}
+		for i, a := range pypeer.Ask(t, projects, targets, 8, 60) {
+			seed := from + uint64(i)
+			if a.Refused != "" {
+				t.Logf("seed %d: uv makes no lock: %.300s", seed, a.Refused)
+				continue
 			}
-			continue
-		}
-		locks++
-		lock, err := uvlock.Parse([]byte(a.Lock))
-		if err != nil {
-			t.Errorf("seed %d: %v\n%s", i, err, a.Lock)
-			continue
-		}
-		options, err := uvlock.Defaults([]byte(projects[i].Files["pyproject.toml"]))
-		if err != nil {
-			t.Errorf("seed %d: %v", i, err)
-		}
-		for j, export := range a.Exports {
-			total.add(compare(t, fmt.Sprintf("seed %d, %v", i, projects[i].Selections[j].Flags), lock, options, universes[i].all[j], export, targets))
+			locks++
+			total.add(universes[i].compare(t, seed, a, targets))
 		}
 	}
-	t.Logf("%d locks; lock × platform × Python × extras and groups: %d compared (%d packages), %d refused by both; by uv pip install: %d, by pip install: %d", locks, total.compared, total.packages, total.refused, total.uv, total.pip)
+	t.Logf("%d locks; lock × platform × Python × extras and groups: %d compared (%d packages), %d refused by both; by uv pip install: %d, by pip install: %d",
+		locks, total.compared, total.packages, total.refused, total.uv, total.pip)
 	if locks < 5 || total.compared < 500 {
 		t.Error("too few were comparable for this test to say anything")
 	}
+}
+
+func (u *universe) compare(t *testing.T, seed uint64, a pypeer.Answer, targets []pypeer.Target) (n count) {
+	lock, err := uvlock.Parse([]byte(a.Lock))
+	if err != nil {
+		t.Errorf("seed %d: %v\n%s", seed, err, a.Lock)
+		return n
+	}
+	for j, export := range a.Exports {
+		file := map[string]string{"lib-one": "libs/one/pyproject.toml", "lib-two": "libs/two/pyproject.toml"}[u.all[j].Package]
+		options, err := uvlock.Defaults([]byte(u.project.Files[cmp.Or(file, "pyproject.toml")]))
+		if err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+		n.add(compare(t, fmt.Sprintf("seed %d, %v", seed, u.project.Selections[j].Flags), lock, options, u.all[j], export, targets))
+	}
+	return n
 }

@@ -101,7 +101,10 @@ func (w *walk) begin(st *start) error {
 			}
 		}
 	}
-	requirements := [][]dependency{}
+	if !st.whole {
+		return nil
+	}
+	var requirements [][]dependency
 	if !st.onlyGroups {
 		requirements = append(requirements, w.lock.requirements)
 	}
