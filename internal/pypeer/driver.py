@@ -147,7 +147,7 @@ threading.Thread(target=server.serve_forever, daemon=True).start()
 with tempfile.TemporaryDirectory() as home:
     for n, project in enumerate(question["projects"]):
         folder = pathlib.Path(home) / f"p{n}"
-        for name, text in project["files"].items():
+        for name, text in (project["files"] or {}).items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text.replace("@INDEX@", f"http://127.0.0.1:{server.server_port}/p{n}/simple"))

@@ -13,6 +13,8 @@ func (l *Lock) link(r *reader) {
 				r.Failf(e.line, "package `%s` %s is there twice (line %d)", e.name, e.version, other.line)
 			}
 		}
+	}
+	for _, e := range l.entries {
 		lists := [][]dependency{e.dependencies}
 		for _, s := range e.extras {
 			lists = append(lists, s.dependencies)

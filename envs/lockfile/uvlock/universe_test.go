@@ -61,7 +61,7 @@ func (u *universe) tags() []string {
 		for _, python := range []string{"cp310", "cp311", "cp312", "cp313"} {
 			for _, machine := range []string{"x86_64", "aarch64"} {
 				if u.r.IntN(8) > 0 {
-					all = append(all, fmt.Sprintf("%s-%s-%s_%s", python, python, u.some("manylinux_2_17", "manylinux_2_28", "manylinux2014", "manylinux_2_12_x86_64.manylinux2010"), machine))
+					all = append(all, fmt.Sprintf("%s-%s-%s_%s", python, python, u.some("manylinux_2_17", "manylinux_2_28", "manylinux2014", "manylinux_2_12_"+machine+".manylinux2010"), machine))
 				}
 			}
 		}
