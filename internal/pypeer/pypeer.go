@@ -169,11 +169,14 @@ func Options(s python.Selection) []string {
 func Text(packages []*lockfile.PyPIPackage) string {
 	var lines []string
 	for _, p := range packages {
-		version := p.Version
-		if p.Kind == lockfile.PyPIDirectory || p.Kind == lockfile.PyPIGit {
+		version, location := p.Version, p.Location
+		if p.Kind == lockfile.PyPIDirectory {
 			version = "" // uv leaves it out where the source has it
 		}
-		lines = append(lines, strings.Join([]string{p.Name, version, string(p.Kind), p.Location, p.SHA256}, " ")+"\n")
+		if p.Kind == lockfile.PyPIGit {
+			location = p.URL // a uv.lock's location has the commit too
+		}
+		lines = append(lines, strings.Join([]string{p.Name, version, string(p.Kind), location, p.SHA256}, " ")+"\n")
 	}
 	return strings.Join(sorted(lines), "")
 }

@@ -89,7 +89,7 @@ func compare(t *testing.T, questions []question) (compared, refused int) {
 // withoutSourceVersions leaves out what pypeer.Text leaves out.
 func withoutSourceVersions(c pypeer.Chosen) string {
 	for i := range c.Chosen {
-		if kind := c.Chosen[i][2]; kind == "directory" || kind == "git" {
+		if c.Chosen[i][2] == "directory" {
 			c.Chosen[i][1] = ""
 		}
 	}

@@ -52,7 +52,7 @@ func (r *reader) lock(root *tomltree.Value) *Lock {
 	}
 	l := &Lock{Revision: int(r.Size(root, "revision")), byName: map[string][]*entry{}}
 	var err error
-	if text := r.Text(root, "requires-python"); text != "" {
+	if text := r.Required(root, "requires-python"); text != "" {
 		if l.RequiresPython, err = version.ParseSet(text); err != nil {
 			r.Failf(root.Get("requires-python").Line, "`requires-python`: %w", err)
 		}

@@ -192,3 +192,95 @@ func TestRealLocksSameAsUv(t *testing.T) {
 		t.Error("too few were comparable for this test to say anything")
 	}
 }
+
+// script is the lock of a script: requirements without a project.
+const script = `version = 1
+requires-python = ">=3.10"
+
+[manifest]
+requirements = [
+    { name = "a", extras = ["x"], marker = "python_full_version >= '3.12'" },
+    { name = "b" },
+]
+
+[[package]]
+name = "a"
+version = "1"
+source = { registry = "https://pypi.example/simple" }
+wheels = [
+    { url = "https://files.pypi.example/a-1-py3-none-any.whl", hash = "sha256:` + digest + `" },
+]
+
+[package.optional-dependencies]
+x = [
+    { name = "c" },
+]
+
+[[package]]
+name = "b"
+version = "1"
+source = { registry = "https://pypi.example/simple" }
+resolution-markers = [
+    "platform_machine == 'aarch64'",
+]
+wheels = [
+    { url = "https://files.pypi.example/b-1-py3-none-any.whl", hash = "sha256:` + digest + `" },
+]
+
+[[package]]
+name = "b"
+version = "2"
+source = { registry = "https://pypi.example/simple" }
+resolution-markers = [
+    "platform_machine != 'aarch64'",
+]
+wheels = [
+    { url = "https://files.pypi.example/b-2-py3-none-any.whl", hash = "sha256:` + digest + `" },
+]
+
+[[package]]
+name = "c"
+version = "1"
+source = { registry = "https://pypi.example/simple" }
+wheels = [
+    { url = "https://files.pypi.example/c-1-py3-none-any.whl", hash = "sha256:` + digest + `" },
+]
+`
+
+// The written locks of this package's tests, with every kind of source, extras
+// that exclude one another, and a script, mean to uv what they mean here.
+func TestWrittenLocksSameAsUv(t *testing.T) {
+	targets := pypeer.Targets()
+	var projects []pypeer.Project
+	texts := []string{sample, exclusive, script}
+	wanted := [][]python.Selection{{{}, {NoDev: true}, {AllExtras: true}, {Groups: []string{"dev"}, OnlyGroups: true}}, {{}, {Extras: []string{"cpu"}}, {Extras: []string{"gpu"}}, {AllExtras: true}}, {{}}}
+	for i, text := range texts {
+		lock, err := uvlock.Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		extras, groups := lock.ExtrasAndGroups()
+		p := pypeer.Project{Files: map[string]string{"uv.lock": text, "pyproject.toml": project("app", ">=3.10", extras, groups)}}
+		if text == script {
+			p.Files = map[string]string{"s.py": "# /// script\n# requires-python = \">=3.10\"\n# dependencies = [\"a[x] ; python_full_version >= '3.12'\", \"b\"]\n# ///\n", "s.py.lock": text}
+		}
+		for _, s := range wanted[i] {
+			flags := pypeer.Options(s)
+			if text == script {
+				flags = append(flags, "--script", "s.py")
+			}
+			p.Selections = append(p.Selections, pypeer.Selection{Flags: flags})
+		}
+		projects = append(projects, p)
+	}
+	for i, a := range pypeer.Ask(t, projects, targets, 0, 0) {
+		lock, err := uvlock.Parse([]byte(texts[i]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, export := range a.Exports {
+			n := compare(t, fmt.Sprintf("lock %d, %v", i, projects[i].Selections[j].Flags), lock, uvlock.Options{}, wanted[i][j], export, targets)
+			t.Logf("lock %d, %v: %+v", i, projects[i].Selections[j].Flags, n)
+		}
+	}
+}

@@ -113,14 +113,15 @@ wheels = [
 [[package]]
 name = "windows"
 version = "1"
-source = { registry = "links" }
+source = { registry = "https://pypi.example/simple" }
 wheels = [
-    { path = "windows-1-py3-none-any.whl" },
+    { url = "https://files.pypi.example/windows-1-py3-none-any.whl", hash = "sha256:` + digest + `" },
 ]
 `
 
 // exclusive has extras that exclude one another.
 const exclusive = `version = 1
+requires-python = ">=3.10"
 conflicts = [[
     { package = "app", extra = "cpu" },
     { package = "app", extra = "gpu" },
@@ -136,37 +137,37 @@ dependencies = [
 
 [package.optional-dependencies]
 cpu = [
-    { name = "t", version = "1+cpu", source = { registry = "links" } },
+    { name = "t", version = "1+cpu", source = { registry = "https://pypi.example/simple" } },
 ]
 gpu = [
-    { name = "t", version = "1+gpu", source = { registry = "links" } },
+    { name = "t", version = "1+gpu", source = { registry = "https://pypi.example/simple" } },
 ]
 
 [[package]]
 name = "core"
 version = "1"
-source = { registry = "links" }
+source = { registry = "https://pypi.example/simple" }
 dependencies = [
-    { name = "t", version = "1+cpu", source = { registry = "links" }, marker = "extra == 'extra-3-app-cpu' or (extra == 'extra-3-app-cpu' and extra == 'extra-3-app-gpu')" },
+    { name = "t", version = "1+cpu", source = { registry = "https://pypi.example/simple" }, marker = "extra == 'extra-3-app-cpu' or (extra == 'extra-3-app-cpu' and extra == 'extra-3-app-gpu')" },
 ]
 wheels = [
-    { path = "core-1-py3-none-any.whl" },
+    { url = "https://files.pypi.example/core-1-py3-none-any.whl", hash = "sha256:` + digest + `" },
 ]
 
 [[package]]
 name = "t"
 version = "1+cpu"
-source = { registry = "links" }
+source = { registry = "https://pypi.example/simple" }
 wheels = [
-    { path = "t-1+cpu-py3-none-any.whl" },
+    { url = "https://files.pypi.example/t-1%2Bcpu-py3-none-any.whl", hash = "sha256:` + digest + `" },
 ]
 
 [[package]]
 name = "t"
 version = "1+gpu"
-source = { registry = "links" }
+source = { registry = "https://pypi.example/simple" }
 wheels = [
-    { path = "t-1+gpu-py3-none-any.whl" },
+    { url = "https://files.pypi.example/t-1%2Bgpu-py3-none-any.whl", hash = "sha256:` + digest + `" },
 ]
 `
 
@@ -254,6 +255,20 @@ func TestExclusive(t *testing.T) {
 	}
 }
 
+// The files of an index that is a directory lie below it, relative to the lock.
+func TestDirectoryIndex(t *testing.T) {
+	text := strings.NewReplacer("https://pypi.example/simple", "../links/", "url = \"https://files.pypi.example/", "path = \"", ", hash = \"sha256:"+digest+"\"", "", "%2B", "+").Replace(exclusive)
+	got, err := choose(t, text, python.Selection{Extras: []string{"gpu"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &lockfile.PyPIPackage{Name: "core", Version: "1", Kind: lockfile.PyPIWheel, Location: "../links/core-1-py3-none-any.whl", URL: "../links/core-1-py3-none-any.whl",
+		Local: true, FileName: "core-1-py3-none-any.whl", Index: "../links/", Line: 26}
+	if diff := cmp.Diff(want, got[0]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestRefusedSelections(t *testing.T) {
 	for want, s := range map[string]python.Selection{
 		"no extra `tpu`; it has gpu":             {Extras: []string{"tpu"}},
@@ -282,6 +297,7 @@ func TestRefusedLocks(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"version = 1\n", "version = 2\n", "line 1: `version` is 2, this hpcenv reads 1"},
 		{"version = 1\n", "", "line 1: it has no `version`"},
+		{"requires-python = \">=3.10\"\n", "", "line 1: `requires-python` is missing"},
 		{"requires-python = \">=3.10\"", "requires-python = \"3.10\"", "line 3: `requires-python`"},
 		{"source = { editable = \".\" }\n", "", "line 5: package `app`: `source` is missing"},
 		{"editable = \".\"", "novel = \".\"", "line 8: `source` has none of"},
