@@ -139,13 +139,20 @@ func (u *universe) body(name string, extras, groups []string, exclusive bool) st
 		}
 		fmt.Fprintf(&b, "%s = %s\n", x, list(needs))
 	}
+	if name == "root" && u.r.IntN(2) == 0 { // an extra that asks for another
+		fmt.Fprintf(&b, "more = %s\n", list([]string{"root[cpu]" + u.some("", " ; sys_platform == 'linux'"), u.need(n)}))
+	}
 	b.WriteString("[dependency-groups]\n")
 	for i, g := range groups {
 		needs := u.needs(n, 2)
 		if exclusive && i == 0 {
 			needs = append(needs, pinned+"==3")
 		}
-		fmt.Fprintf(&b, "%s = %s\n", g, list(needs))
+		text := list(needs)
+		if i > 0 && u.r.IntN(3) == 0 { // a group that has another
+			text = strings.Replace(text, "[", "[{include-group = \""+groups[0]+"\"}, ", 1)
+		}
+		fmt.Fprintf(&b, "%s = %s\n", g, text)
 	}
 	return b.String()
 }
@@ -171,22 +178,31 @@ func makeUniverse(seed uint64) *universe {
 		tool += "environments = [\"platform_machine == 'x86_64'\"]\n"
 		tool = strings.Replace(tool, "environments = [\"sys_platform == 'linux'\", \"sys_platform == 'darwin'\"]\n", "", 1)
 	}
+	if strings.Contains(text, "more = ") {
+		extras = append(extras, "more")
+	}
 	u.all = selections(extras, groups)
 	if u.r.IntN(3) == 0 { // a workspace
 		text += "[tool.uv.workspace]\nmembers = [\"libs/*\"]\n[tool.uv.sources]\nlib-one = {workspace = true}\nlib-two = {workspace = true}\n"
 		one := u.body("lib-one", []string{"cpu"}, []string{"dev", "own"}, false)
 		two := u.body("lib-two", nil, []string{"docs"}, false) + "[tool.uv]\npackage = false\n"
+		if u.r.IntN(2) == 0 {
+			text = strings.Replace(text, "dependencies = [", "dependencies = [\"lib-one"+u.some("", "[cpu]")+"\", \"lib-two\", ", 1)
+		} else if !conflicting && u.r.IntN(2) == 0 { // members that exclude one another
+			one = strings.Replace(one, "dependencies = [", "dependencies = [\"exclusive==1\", ", 1)
+			two = strings.Replace(two, "dependencies = [", "dependencies = [\"exclusive==2\", ", 1)
+			tool += "conflicts = [[{package = \"lib-one\"}, {package = \"lib-two\"}]]\n"
+		}
 		u.project.Files["libs/one/pyproject.toml"] = one
 		u.project.Files["libs/two/pyproject.toml"] = two
-		if u.r.IntN(2) == 0 {
-			text = strings.Replace(text, "dependencies = [", "dependencies = [\"lib-one\", \"lib-two\", ", 1)
-		}
 		u.all = append(u.all, python.Selection{Package: "lib-one"}, python.Selection{Package: "lib-two", Groups: []string{"docs"}}, python.Selection{AllPackages: true},
 			python.Selection{AllPackages: true, Groups: []string{"own"}}, python.Selection{Package: "lib-one", Extras: []string{"cpu"}, NoDev: true}, python.Selection{Package: "lib-two", Extras: []string{"cpu"}},
 			python.Selection{AllPackages: true, AllExtras: true, AllGroups: true})
 		if u.r.IntN(3) == 0 { // without a project at its root
 			text = index + "[dependency-groups]\ndev = [\"pkg-a\"]\ndocs = [\"pkg-b[x] ; python_version < '3.12'\"]\n[tool.uv.workspace]\nmembers = [\"libs/*\"]\n"
-			tool = ""
+			if !strings.Contains(tool, "package = ") {
+				tool = ""
+			}
 		}
 	}
 	if tool != "" {
