@@ -26,11 +26,12 @@ var allowed = map[string][]string{
 	"daemon":                 {"slurm", "hooks", "envs", "cache", "internal/version"},
 	"daemon/api":             {}, // a leaf: types and the client
 	"daemon/service":         {"daemon/api", "daemon/inventory", "slurm", "hooks", "envs", "cache", "internal/version"},
-	"cmd":                    {"daemon", "hooks", "slurm", "envs", "cache", "internal/clientconf", "internal/shellword", "internal/version"},
+	"cmd":                    {"daemon", "hooks", "slurm", "envs", "cache", "internal/clientconf", "internal/membound", "internal/shellword", "internal/version"},
 	"contrib":                {"envs", "cache", "daemon", "slurm", "hooks", "internal"},
 	"internal":               {"envs", "cache", "daemon", "slurm", "hooks", "cmd"},
 	"internal/clientconf":    {},
 	"internal/version":       {},
+	"internal/membound":      {},
 	"internal/shellword":     {},
 	"internal/testdata":      {},
 	"internal/condatest":     {},

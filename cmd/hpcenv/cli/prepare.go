@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/internal/membound"
 )
 
 // prepareFlags are what prepare was asked for.
@@ -25,8 +26,8 @@ func (a *app) prepareCmd() *cobra.Command {
 		Use:   "prepare [PATH]",
 		Short: "Fetch and build what a lock names, for every architecture of the cluster",
 		Long: `Fetch and build the environments that a lock names, so that jobs start in them at
-once. PATH is a pixi.lock or a directory with one; without it, the nearest
-pixi.lock upwards counts. What is there already is not touched.`,
+once. PATH is a lock or a directory with one; without it, the nearest
+lock upwards counts. What is there already is not touched.`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path, err := onePath(args, f.lock)
@@ -51,6 +52,7 @@ func (a *app) prepare(ctx context.Context, path string, f prepareFlags) error {
 	if f.all && len(f.environments) > 0 {
 		return api.Errorf(api.ExitUsage, "--all and --environment exclude each other\nnext: leave one of them out")
 	}
+	membound.Set()
 	req, err := a.request(path, f.environments, f.all)
 	if err != nil {
 		return err
