@@ -196,7 +196,7 @@ func make1(r *rand.Rand) string {
 func TestMadeFilesSameAsPackaging(t *testing.T) {
 	r := rand.New(rand.NewPCG(15, 16))
 	var questions []question
-	for i := range 150 {
+	for i := range 100 {
 		questions = append(questions, question{fmt.Sprintf("file %d", i), make1(r), []python.Selection{
 			{}, {Extras: []string{"gpu"}}, {Extras: []string{"io-all"}, Groups: []string{"docs"}}, {NoDefaultGroups: true}, {Groups: []string{"lost"}}}})
 	}

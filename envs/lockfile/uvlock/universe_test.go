@@ -215,8 +215,8 @@ func makeUniverse(seed uint64) *universe {
 	return u
 }
 
-// More universes than by default: go test -args -universes=20:60
-var seeds = flag.String("universes", "0:10", "seeds of the made-up projects, FROM:TO")
+// More universes than by default: go test -args -universes=20:60 (FROM:TO)
+var seeds = flag.String("universes", "0:6", "seeds of the made-up projects, FROM:TO")
 
 // Locks that uv writes for made-up projects, with forks, exclusive extras and
 // groups, workspaces: the chosen files are those of uv and packaging, and for
@@ -248,7 +248,7 @@ func TestMadeLocksSameAsUv(t *testing.T) {
 	}
 	t.Logf("%d locks; lock × platform × Python × extras and groups: %d compared (%d packages), %d refused by both; by uv pip install: %d, by pip install: %d",
 		locks, total.compared, total.packages, total.refused, total.uv, total.pip)
-	if locks < 5 || total.compared < 500 {
+	if locks < 3 || total.compared < 300 {
 		t.Error("too few were comparable for this test to say anything")
 	}
 }

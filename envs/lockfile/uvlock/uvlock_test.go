@@ -263,7 +263,7 @@ func TestDirectoryIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &lockfile.PyPIPackage{Name: "core", Version: "1", Kind: lockfile.PyPIWheel, Location: "../links/core-1-py3-none-any.whl", URL: "../links/core-1-py3-none-any.whl",
-		Local: true, FileName: "core-1-py3-none-any.whl", Index: "../links/", Line: 24}
+		Local: true, FileName: "core-1-py3-none-any.whl", Index: "../links", Line: 24}
 	if diff := cmp.Diff(want, got[0]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
