@@ -124,6 +124,7 @@ type Chosen struct {
 func (c Chosen) Text() string {
 	var b strings.Builder
 	for _, one := range c.Chosen {
+		one[3] = plain(one[3])
 		fmt.Fprintln(&b, strings.Join(one[:], " "))
 	}
 	return b.String()
@@ -176,9 +177,15 @@ func Text(packages []*lockfile.PyPIPackage) string {
 		if p.Kind == lockfile.PyPIGit {
 			location = p.URL // a uv.lock's location has the commit too
 		}
-		lines = append(lines, strings.Join([]string{p.Name, version, string(p.Kind), location, p.SHA256}, " ")+"\n")
+		lines = append(lines, strings.Join([]string{p.Name, version, string(p.Kind), plain(location), p.SHA256}, " ")+"\n")
 	}
 	return strings.Join(sorted(lines), "")
+}
+
+// plain is a location without its fragment, in which uv repeats a subdirectory.
+func plain(location string) string {
+	location, _, _ = strings.Cut(location, "#")
+	return location
 }
 
 func sorted(lines []string) []string {

@@ -201,6 +201,8 @@ requires-python = ">=3.10"
 requirements = [
     { name = "a", extras = ["x"], marker = "python_full_version >= '3.12'" },
     { name = "b" },
+    { name = "by-url", extras = ["y"] },
+    { name = "by-path" },
 ]
 
 [[package]]
@@ -239,6 +241,25 @@ wheels = [
 ]
 
 [[package]]
+name = "by-path"
+version = "3"
+source = { path = "../dist/by-path-3.tar.gz" }
+sdist = { hash = "sha256:` + digest + `" }
+
+[[package]]
+name = "by-url"
+version = "4"
+source = { url = "https://files.example/by-url-4.zip", subdirectory = "python" }
+dependencies = [
+    { name = "c", marker = "platform_machine == 'aarch64'" },
+]
+sdist = { url = "https://files.example/by-url-4.zip", hash = "sha256:` + digest + `" }
+
+[package.metadata]
+requires-dist = [{ name = "c" }]
+provides-extras = ["y"]
+
+[[package]]
 name = "c"
 version = "1"
 source = { registry = "https://pypi.example/simple" }
@@ -262,7 +283,7 @@ func TestWrittenLocksSameAsUv(t *testing.T) {
 		extras, groups := lock.ExtrasAndGroups()
 		p := pypeer.Project{Files: map[string]string{"uv.lock": text, "pyproject.toml": project("app", ">=3.10", extras, groups)}}
 		if text == script {
-			p.Files = map[string]string{"s.py": "# /// script\n# requires-python = \">=3.10\"\n# dependencies = [\"a[x] ; python_full_version >= '3.12'\", \"b\"]\n# ///\n", "s.py.lock": text}
+			p.Files = map[string]string{"s.py": "# /// script\n# requires-python = \">=3.10\"\n# dependencies = [\"a[x] ; python_full_version >= '3.12'\", \"b\", \"by-url[y]\", \"by-path\"]\n# ///\n", "s.py.lock": text}
 		}
 		for _, s := range wanted[i] {
 			flags := pypeer.Options(s)

@@ -2,6 +2,7 @@ package uvlock
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -88,10 +89,8 @@ func (l *Lock) start(s python.Selection, options Options) (*start, error) {
 		extras, groups = append(extras, e.offeredExtras...), append(groups, e.offeredGroups...)
 	}
 	whole := s.Package == ""
-	for _, g := range l.groups {
-		if whole {
-			groups = append(groups, g.name)
-		}
+	if whole {
+		groups = slices.AppendSeq(groups, maps.Keys(l.groups))
 	}
 	defaults := options.DefaultGroups
 	if options.DefaultAll {
@@ -109,18 +108,22 @@ func (l *Lock) start(s python.Selection, options Options) (*start, error) {
 	}
 	st := &start{onlyGroups: s.OnlyGroups, whole: whole, groups: wantedGroups}
 	for _, e := range entries {
-		r := root{entry: e}
-		for _, x := range wantedExtras {
-			if slices.Contains(e.offeredExtras, x) {
-				r.extras = append(r.extras, x)
-			}
-		}
-		for _, g := range wantedGroups {
-			if slices.Contains(e.offeredGroups, g) {
-				r.groups = append(r.groups, g)
-			}
-		}
-		st.roots = append(st.roots, r)
+		st.roots = append(st.roots, root{e, common(wantedExtras, e.offeredExtras), common(wantedGroups, e.offeredGroups)})
 	}
 	return st, nil
+}
+
+// common returns what is in both, in the order of wanted.
+func common(wanted, offered []string) []string {
+	have := make(map[string]bool, len(offered))
+	for _, o := range offered {
+		have[o] = true
+	}
+	var both []string
+	for _, w := range wanted {
+		if have[w] {
+			both = append(both, w)
+		}
+	}
+	return both
 }
