@@ -62,7 +62,11 @@ func (a *app) prepare(ctx context.Context, path string, f prepareFlags) error {
 	if err != nil {
 		return a.withoutDaemon(ctx, req, err)
 	}
-	shown := newProgress(a.stderr, header(req.Lock), false)
+	show := showAll
+	if f.dryRun {
+		show = showDry
+	}
+	shown := newProgress(a.stderr, header(req.Lock), show)
 	report := shown.report
 	if a.json {
 		report = nil
