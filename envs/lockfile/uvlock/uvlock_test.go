@@ -348,34 +348,3 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
-
-// BenchmarkLarge reads a lock of 20 MB and chooses from it.
-func BenchmarkLarge(b *testing.B) {
-	var text strings.Builder
-	text.WriteString("version = 1\nrequires-python = \">=3.10\"\n\n[[package]]\nname = \"app\"\nversion = \"1\"\nsource = { virtual = \".\" }\ndependencies = [\n")
-	const packages = 3000
-	for i := range packages {
-		fmt.Fprintf(&text, "    { name = \"p%d\", marker = \"python_full_version >= '3.%d' and sys_platform == 'linux'\" },\n", i, i%12)
-	}
-	text.WriteString("]\n")
-	for i := range packages {
-		fmt.Fprintf(&text, "\n[[package]]\nname = \"p%d\"\nversion = \"1.%d\"\nsource = { registry = \"https://pypi.example/simple\" }\nwheels = [\n", i, i)
-		for j := range 26 {
-			fmt.Fprintf(&text, "    { url = \"https://files.pypi.example/packages/57/ba/046ceea27344560984e26a590f90bc7f4a75b06701f653222458922b558c/p%d-1.%d-cp3%d-cp3%d-manylinux_2_17_x86_64.manylinux2014_x86_64.whl\", hash = \"sha256:%s\", size = 7288, upload-time = \"2025-11-10T22:07:42.062Z\" },\n", i, i, 1+j%13, 1+j%13, digest)
-		}
-		text.WriteString("]\n")
-	}
-	data := []byte(text.String())
-	b.SetBytes(int64(len(data)))
-	b.ReportAllocs()
-	for b.Loop() {
-		lock, err := uvlock.Parse(data)
-		if err != nil {
-			b.Fatal(err)
-		}
-		got, err := lock.Select(target(b), python.Selection{}, uvlock.Options{})
-		if err != nil || len(got) != packages {
-			b.Fatal(len(got), err)
-		}
-	}
-}
