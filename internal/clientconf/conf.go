@@ -29,8 +29,16 @@ type Conf struct {
 	Store string
 	// PrefixRoot of the cluster; "" where the file does not say.
 	PrefixRoot string
+	// Mirrors of packages: a prefix of URLs, and what stands for it, the best first.
+	Mirrors []Mirror
 	// Own: Store is the user's own default, nothing was configured.
 	Own bool
+}
+
+// Mirror is one line `mirror = PREFIX URL…`.
+type Mirror struct {
+	Prefix string
+	URLs   []string
 }
 
 // Resolve returns the configuration that holds for flags socket and store (""
@@ -98,10 +106,19 @@ func parse(path, text string) (Conf, error) {
 		if !ok || value == "" {
 			return Conf{}, fmt.Errorf("%w: %s:%d: want `key = value`, have %q", ErrConf, path, n, line)
 		}
+		if key == "mirror" {
+			words := strings.Fields(value)
+			if len(words) < 2 {
+				// What stands there may hold a password.
+				return Conf{}, fmt.Errorf("%w: %s:%d: want `mirror = PREFIX URL…`", ErrConf, path, n)
+			}
+			c.Mirrors = append(c.Mirrors, Mirror{words[0], words[1:]})
+			continue
+		}
 		at, known := keys[key]
 		switch {
 		case !known:
-			return Conf{}, fmt.Errorf("%w: %s:%d: unknown key %q; known are socket, store, prefix_root", ErrConf, path, n, key)
+			return Conf{}, fmt.Errorf("%w: %s:%d: unknown key %q; known are socket, store, prefix_root, mirror", ErrConf, path, n, key)
 		case *at != "":
 			return Conf{}, fmt.Errorf("%w: %s:%d: %s a second time", ErrConf, path, n, key)
 		case !filepath.IsAbs(value):
