@@ -37,12 +37,15 @@ func (s *Store) Fetch(ctx context.Context, f *Fetcher, src Source, progress func
 	if ok, err := s.hasArchive(src); ok || err != nil {
 		return path, false, err
 	}
+	if ok, err := s.fromBase(ctx, src); ok || err != nil {
+		return path, false, err
+	}
 	if progress == nil {
 		progress = func(int64, int64) {}
 	}
 	d := &download{s: s, f: f, src: src, progress: progress, part: filepath.Join(s.root, "archives", src.SHA256+".part")}
 	if err := d.run(ctx); err != nil {
-		return "", false, fmt.Errorf("package %s: %w", src.Name, err)
+		return "", false, &SourceError{Source: src, Err: err}
 	}
 	return path, true, nil
 }
@@ -178,7 +181,7 @@ func (f *Fetcher) targets(src Source) ([]*remote.Target, *remote.Access, error) 
 // NeedsNetwork reports whether getting src's archive with f would ask the
 // network: it is not in the store, and no file is where it is looked for.
 func (s *Store) NeedsNetwork(f *Fetcher, src Source) (bool, error) {
-	if ok, err := s.hasArchive(src); ok || err != nil {
+	if ok, err := s.HasArchive(src); ok || err != nil {
 		return false, err
 	}
 	targets, _, err := f.targets(src)

@@ -2,6 +2,15 @@ package cache
 
 import "strings"
 
+// SourceError is the error of getting one archive.
+type SourceError struct {
+	Source Source
+	Err    error
+}
+
+func (e *SourceError) Error() string { return "package " + e.Source.Name + ": " + e.Err.Error() }
+func (e *SourceError) Unwrap() error { return e.Err }
+
 // placesError is the error of an archive that none of several places delivered.
 type placesError struct{ errs []error }
 
