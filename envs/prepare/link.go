@@ -53,13 +53,16 @@ func (r *run) build(ctx context.Context, targets []target, res *Result) error {
 	if err := r.needLocal(missing); err != nil {
 		return err
 	}
+	if err := r.offline(missing); err != nil {
+		return err
+	}
 	release, err := r.slot(ctx, res)
 	if err != nil {
 		return err
 	}
 	defer release()
 	if res.BytesFetched, err = r.obtain(ctx, need, missing); err != nil {
-		return err
+		return needCredential(err, missing, r.deps.Store.HasArchive)
 	}
 	for i, t := range targets {
 		if err := r.link(ctx, t, need.manifests, &res.Environments[i]); err != nil {

@@ -81,6 +81,19 @@ func absolute(store string) error {
 	return nil
 }
 
+// Mirrors returns those of the file at path ("" = Path), which hold for a store of
+// the user's own too; none if it is not there.
+func Mirrors(path string) ([]Mirror, error) {
+	if path == "" {
+		path = Path
+	}
+	c, err := Read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return c.Mirrors, err
+}
+
 // Read reads a configuration file. Empty lines and lines that start with # are
 // passed over; an unknown or repeated key is an error with its line.
 func Read(path string) (Conf, error) {
@@ -104,7 +117,7 @@ func parse(path, text string) (Conf, error) {
 		key, value, ok := strings.Cut(line, "=")
 		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 		if !ok || value == "" {
-			return Conf{}, fmt.Errorf("%w: %s:%d: want `key = value`, have %q", ErrConf, path, n, line)
+			return Conf{}, fmt.Errorf("%w: %s:%d: want `key = value`", ErrConf, path, n)
 		}
 		if key == "mirror" {
 			words := strings.Fields(value)

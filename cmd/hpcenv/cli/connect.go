@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/hpcenv/hpcenv/cache/mirror"
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/service"
 	"github.com/hpcenv/hpcenv/envs/prepare"
@@ -26,7 +27,7 @@ func (a *app) writer(dry bool) (api.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules, err := a.scriptRules()
+	own, err := a.own()
 	if err != nil {
 		return nil, err
 	}
@@ -37,9 +38,9 @@ func (a *app) writer(dry bool) (api.Service, error) {
 		return api.Dial(c.Socket)
 	}
 	if dry {
-		return service.OpenOwnDry(c.Store, rules...)
+		return service.OpenOwnDry(c.Store, own)
 	}
-	return service.OpenOwn(c.Store, rules...)
+	return service.OpenOwn(c.Store, own)
 }
 
 // reader is the service that tells what is there. Where the store's path is
@@ -56,6 +57,37 @@ func (a *app) reader() (api.Service, error) {
 		return service.OpenReadOnly(c.Store, own)
 	}
 	return api.Dial(c.Socket)
+}
+
+// own is what a store of the user's own is worked on with.
+func (a *app) own() (service.Own, error) {
+	rules, err := a.scriptRules()
+	if err != nil {
+		return service.Own{}, err
+	}
+	mirrors, err := clientconf.Mirrors(a.getenv("HPCENV_CONF"))
+	if err != nil {
+		return service.Own{}, api.Errorf(api.ExitUsage, "%v\nnext: mend what is named there", err)
+	}
+	own := service.Own{Scripts: rules, Env: a.getenv}
+	for _, m := range mirrors {
+		own.Mirrors = append(own.Mirrors, mirror.Rule(m))
+	}
+	return own, nil
+}
+
+// bring lets a daemon's client fetch what needs the user's credentials.
+func (a *app) bring(svc api.Service) error {
+	client, remote := svc.(*api.Client)
+	if !remote {
+		return nil
+	}
+	own, err := a.own()
+	if err != nil {
+		return err
+	}
+	client.Bring = service.NewBringer(own).Bring
+	return nil
 }
 
 // scriptRules are the packages whose link scripts the user wants run: those of the

@@ -16,6 +16,7 @@ import (
 type prepareFlags struct {
 	environments, platforms []string
 	all, dryRun, verbose    bool
+	offline                 bool
 	lock                    string
 }
 
@@ -41,6 +42,7 @@ pixi.lock upwards counts. What is there already is not touched.`,
 	fl.BoolVar(&f.all, "all", false, "all environments of the lock")
 	fl.StringSliceVar(&f.platforms, "platform", nil, "platform, e.g. linux-aarch64 (repeatable, or names with commas; default: those of the cluster's nodes)")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "say what would be done and what it would take of the store, and do nothing")
+	fl.BoolVar(&f.offline, "offline", false, "ask nothing over the network; what is missing is an error that names it")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "name the packages to fetch (with --dry-run)")
 	fl.StringVar(&f.lock, "lock", "", "the same as PATH")
 	fl.BoolVar(&a.json, "json", false, "print one JSON object on stdout, {\"error\": …} if it failed; on stderr errors only")
@@ -56,9 +58,13 @@ func (a *app) prepare(ctx context.Context, path string, f prepareFlags) error {
 		return err
 	}
 	req.Environments, req.All, req.Platforms, req.DryRun = f.environments, f.all, f.platforms, f.dryRun
+	req.Offline = f.offline
 	svc, err := a.writer(f.dryRun)
 	if err != nil {
 		return a.withoutDaemon(ctx, req, err)
+	}
+	if err := a.bring(svc); err != nil {
+		return err
 	}
 	shown := newProgress(a.stderr, header(req.Lock), false)
 	report := shown.report
