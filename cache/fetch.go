@@ -114,10 +114,7 @@ func (d *download) run(ctx context.Context) (err error) {
 		if ctx.Err() != nil || errors.Is(err, ErrStore) {
 			return err
 		}
-		var status *StatusError
-		if !errors.As(err, &status) && !errors.Is(err, ErrOffline) {
-			// A mirror that lacks one package, or wants to know who asks, is none
-			// the worse for others.
+		if faulty(err) {
 			access.Failed(t)
 		}
 		failed = append(failed, err)
@@ -130,6 +127,16 @@ func (d *download) run(ctx context.Context) (err error) {
 		err = withCleanup(err, d.removePart())
 	}
 	return err
+}
+
+// faulty reports whether err is a place's own fault: one that lacks a package, or
+// wants to know who asks, is none the worse for others.
+func faulty(err error) bool {
+	var status *StatusError
+	if errors.As(err, &status) {
+		return !status.Unauthorized() && !status.Gone()
+	}
+	return !errors.Is(err, ErrOffline) && !errors.Is(err, os.ErrNotExist)
 }
 
 // triesBeforeNext is how often a place is asked that is not the last one.

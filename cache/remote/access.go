@@ -87,6 +87,9 @@ func (a *Access) target(u *url.URL, sha256 string) (*Target, error) {
 		t.cred = credential.NewBasic(u.User.Username(), password, "the URL")
 	case token != "":
 		// It stays where it is; it must be known to be taken out of texts.
+		if plain, err := url.PathUnescape(token); err == nil {
+			token = plain
+		}
 		t.cred = credential.NewCondaToken(token, "the URL")
 		return t, nil
 	default:

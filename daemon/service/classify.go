@@ -132,7 +132,7 @@ func nextFetch(err error) string {
 	case errors.As(err, &status) && status.Gone():
 		return "`pixi lock` in the project takes what the channel has now"
 	case errors.As(err, &status) && status.Unauthorized():
-		return "if the channel wants a credential, keep it where pixi, conda or uv look for it (`pixi auth login HOST`, ~/.netrc)" + again
+		return "check that the channel is open to " + from + "; if it wants a credential, keep that where pixi and uv look for it (`pixi auth login HOST`, ~/.netrc)" + again
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
 		return "put a readable file there, or run `pixi lock` in its project"
 	}
