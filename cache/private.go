@@ -55,6 +55,15 @@ func (s *Store) Private(gid int) (*Store, error) {
 	return p, p.saveFormat()
 }
 
+// HasPrivate reports whether the group has a part of its own already.
+func (s *Store) HasPrivate(gid int) bool {
+	if s.format.PrefixRoot == "" {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(s.root, "private", strconv.Itoa(gid), formatFile))
+	return err == nil
+}
+
 // Group is the only group that may read the store; ok is false for a store that
 // everybody may read.
 func (s *Store) Group() (gid int, ok bool) {

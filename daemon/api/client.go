@@ -86,6 +86,11 @@ func (c *Client) Prepare(ctx context.Context, req *PrepareRequest, report func(E
 		}
 		progress := false
 		for _, n := range need.Archives {
+			if n.Held && c.Bring != nil {
+				progress = progress || !req.Private
+				req.Private = true
+				continue
+			}
 			if handed[n.SHA256] {
 				continue
 			}

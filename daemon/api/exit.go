@@ -61,6 +61,8 @@ type Need struct {
 	// Refusal is what it said. Without it the archive lies in a file.
 	Credential bool   `json:"credential,omitempty"`
 	Refusal    string `json:"refusal,omitempty"`
+	// Held: somebody of the caller's group has brought it already.
+	Held bool `json:"held,omitempty"`
 }
 
 // Message is one line of the stream with which POST /v1/prepare answers. Any

@@ -101,13 +101,32 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request) {
 	last := api.Message{Result: j.result}
 	var need *api.NeedError
 	if errors.As(j.err, &need) {
-		last = api.Message{Need: need.Archives}
+		if last, err = s.need(need, int(who.Gid), known); err != nil {
+			last = api.Message{Error: s.opts.Classify(err)}
+		}
 	} else if j.err != nil {
 		last = api.Message{Error: s.opts.Classify(j.err)}
 	}
 	if err := enc.Encode(last); err != nil {
 		log.Info("client left before the end", "err", err)
 	}
+}
+
+// need is what one client, of the group gid if that is known, is told of archives
+// that must be brought: several may wait for the same work.
+func (s *Server) need(e *api.NeedError, gid int, known bool) (api.Message, error) {
+	m := api.Message{Need: slices.Clone(e.Archives)}
+	for i := range m.Need {
+		if !m.Need[i].Credential || !known {
+			continue
+		}
+		held, err := s.backend.Holds(gid, m.Need[i].SHA256)
+		if err != nil {
+			return api.Message{}, err
+		}
+		m.Need[i].Held = held
+	}
+	return m, nil
 }
 
 func (s *Server) list(w http.ResponseWriter, r *http.Request) {

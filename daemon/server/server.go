@@ -23,6 +23,9 @@ type Backend interface {
 	// PutArchive takes the bytes of an archive that a NeedError asked for, from a
 	// user whose primary group is group.
 	PutArchive(ctx context.Context, group int, sha256 string, r io.Reader) error
+	// Holds reports whether an archive is in the part of the store that only group
+	// reads.
+	Holds(group int, sha256 string) (bool, error)
 }
 
 // Options of a Server.

@@ -41,6 +41,8 @@ func (b *backend) Status(context.Context) (*api.Status, error) {
 	return &api.Status{Version: "test"}, nil
 }
 
+func (b *backend) Holds(int, string) (bool, error) { return false, nil }
+
 func (b *backend) PutArchive(_ context.Context, _ int, sha string, r io.Reader) error {
 	data, err := io.ReadAll(r)
 	if err != nil {

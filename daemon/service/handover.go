@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"io"
 	"sync"
 	"time"
@@ -91,4 +92,25 @@ func (s *Service) PutArchive(ctx context.Context, group int, sha string, r io.Re
 		}
 	}
 	return store.ImportArchive(ctx, r, x.source)
+}
+
+// Holds reports whether a package that somebody of group brought is in the group's
+// part of the store, as an archive or taken in.
+func (s *Service) Holds(group int, sha string) (bool, error) {
+	x, ok := s.wanted.get(sha)
+	if !ok || !s.opts.Store.HasPrivate(group) {
+		return false, nil
+	}
+	store, err := s.opts.Store.Private(group)
+	if err != nil {
+		return false, err
+	}
+	if ok, err := store.HasArchive(x.source); ok || err != nil {
+		return ok, err
+	}
+	_, err = store.Manifest(sha)
+	if errors.Is(err, cache.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
