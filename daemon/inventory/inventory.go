@@ -101,19 +101,18 @@ func (k *Keeper) Current(ctx context.Context) (inv *Inventory, note string, err 
 }
 
 // Known returns the newest inventory there is without asking Slurm; with HostOnly
-// and none, this host. Otherwise a store without one is a cache.ErrNotFound error.
-func (k *Keeper) Known() (*Inventory, error) {
+// and none, this host, which note then says. Otherwise a store without one is a
+// cache.ErrNotFound error.
+func (k *Keeper) Known() (inv *Inventory, note string, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	stored, _, err := k.read()
 	if !errors.Is(err, cache.ErrNotFound) || !k.HostOnly {
-		return stored, err
+		return stored, "", err
 	}
-	inv, err := host()
-	if err != nil || k.ReadOnly {
-		return inv, err
-	}
-	return inv, k.publish(inv)
+	// Not published: it is no answer of Slurm's.
+	inv, err = host()
+	return inv, "Slurm was not asked for its nodes (offline): this host stands for them", err
 }
 
 // Refresh asks Slurm and publishes what is new.

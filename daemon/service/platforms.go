@@ -33,8 +33,9 @@ func (s *Service) clusterPlatforms(ctx context.Context) (platforms, notes []stri
 // the network.
 func (s *Service) knownPlatforms(context.Context) (platforms, notes []string, err error) {
 	var inv *inventory.Inventory
+	var note string
 	if s.opts.Inventory != nil {
-		inv, err = s.opts.Inventory.Known()
+		inv, note, err = s.opts.Inventory.Known()
 	} else {
 		inv, _, err = inventory.Read(s.opts.Store)
 	}
@@ -44,5 +45,8 @@ func (s *Service) knownPlatforms(context.Context) (platforms, notes []string, er
 	if err != nil {
 		return nil, nil, err
 	}
-	return slices.Sorted(maps.Keys(inv.Platforms())), nil, nil
+	if note != "" {
+		notes = append(notes, note)
+	}
+	return slices.Sorted(maps.Keys(inv.Platforms())), notes, nil
 }

@@ -60,7 +60,7 @@ func channelOf(url string) string { return path.Dir(path.Dir(url)) }
 // offline is nil if what is missing can be had without the network, else an error
 // of class cache.ErrOffline that names all that cannot.
 func (r *run) offline(missing []*lockfile.CondaPackage) error {
-	if !r.req.Offline {
+	if !r.req.Offline || r.req.DryRun {
 		return nil
 	}
 	var absent []string
@@ -77,7 +77,7 @@ func (r *run) offline(missing []*lockfile.CondaPackage) error {
 			return fmt.Errorf("package %s: %w", p.Dist(), err)
 		}
 		if network {
-			absent = append(absent, p.Dist())
+			absent = append(absent, p.Subdir+"/"+p.Dist())
 		}
 	}
 	switch n := len(absent); {

@@ -44,6 +44,9 @@ func (r *run) build(ctx context.Context, targets []target, res *Result) error {
 	for _, p := range missing {
 		bytes += p.Size
 	}
+	if err := r.offline(missing); err != nil {
+		return err
+	}
 	res.PackagesNew, res.PackagesKept = len(missing), len(all)-len(missing)
 	res.BytesFetched = bytes
 	r.progress.start(res.PackagesKept, len(all), bytes)
@@ -51,9 +54,6 @@ func (r *run) build(ctx context.Context, targets []target, res *Result) error {
 		return r.dryRun(targets, need, missing, res)
 	}
 	if err := r.needLocal(missing); err != nil {
-		return err
-	}
-	if err := r.offline(missing); err != nil {
 		return err
 	}
 	release, err := r.slot(ctx, res)
