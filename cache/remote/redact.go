@@ -10,7 +10,7 @@ import (
 // the token of a conda channel's "/t/<token>/".
 func Redact(raw string) string {
 	u, err := url.Parse(raw)
-	if err != nil {
+	if err != nil || tornUser(raw) {
 		return "(a URL that cannot be parsed)"
 	}
 	u.User, u.RawQuery, u.Fragment, u.RawFragment, u.ForceQuery = nil, "", "", "", false
@@ -27,6 +27,15 @@ func Redact(raw string) string {
 	}
 	u.Path, u.RawPath = "", ""
 	return u.String() + head + rest
+}
+
+// tornUser: a user or password with a mark in it that should have been escaped has
+// become the host.
+func tornUser(raw string) bool {
+	_, rest, _ := strings.Cut(raw, "://")
+	authority, _, _ := strings.Cut(rest, "/")
+	i := strings.IndexAny(authority, "?#")
+	return i >= 0 && strings.Contains(authority[i:], "@")
 }
 
 // cutToken takes the first /t/<token> out of an escaped path. rest begins with
