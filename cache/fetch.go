@@ -309,20 +309,24 @@ func (d *download) removePart() error {
 		storeError("remove", d.noteName(), ignore(os.Remove(d.noteName()), os.ErrNotExist)))
 }
 
-// publish makes the verified part durable and gives it its name.
+// publish gives the verified part its name. It is not made durable one by one:
+// an archive is never trusted for being there (verify looks again, by size and
+// digest), and the sync before a package's publication covers its archive too.
 func (d *download) publish() error {
-	if err := seal(d.file, 0o444); err != nil {
+	if err := d.file.Chmod(0o444); err != nil {
 		return storeError("write", d.part, err)
 	}
 	if err := d.s.own(d.part); err != nil {
 		return err
 	}
+	st, err := d.file.Stat()
+	if err = errors.Join(err, d.file.Close()); err != nil {
+		return storeError("write", d.part, err)
+	}
 	path := d.s.ArchivePath(d.src)
 	if err := os.Rename(d.part, path); err != nil {
 		return storeError("publish", path, err)
 	}
-	if err := storeError("remove", d.noteName(), ignore(os.Remove(d.noteName()), os.ErrNotExist)); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
+	d.s.verified.Store(path, verifiedArchive{src: d.src, size: st.Size(), file: identity(st)})
+	return storeError("remove", d.noteName(), ignore(os.Remove(d.noteName()), os.ErrNotExist))
 }

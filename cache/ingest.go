@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
+	"time"
 )
 
 // Ingest takes the package at archivePath into the store: it verifies the
@@ -54,7 +56,7 @@ func (s *Store) Stage(ctx context.Context, archivePath string, src Source, inter
 }
 
 func (s *Store) stage(ctx context.Context, f *os.File, src Source, interpret Interpreter) (*Manifest, error) {
-	size, err := verify(ctx, f, src)
+	size, err := s.verifyOnce(ctx, f, src)
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +95,42 @@ func (s *Store) stage(ctx context.Context, f *os.File, src Source, interpret Int
 	}
 	return &Manifest{Version: manifestVersion, SHA256: src.SHA256, MD5: src.MD5, Size: size, Format: src.Format,
 		Meta: meta, Notes: append(found, notes...), Entries: entries}, nil
+}
+
+// verifiedArchive says which bytes were verified while they came.
+type verifiedArchive struct {
+	src  Source
+	size int64
+	file fileIdentity
+}
+
+// fileIdentity changes when anybody writes to a file or puts another in its
+// place. (The change time is not part of it: the rename to the final name sets
+// it.)
+type fileIdentity struct {
+	dev, inode uint64
+	size       int64
+	modified   time.Time
+}
+
+func identity(st os.FileInfo) fileIdentity {
+	id := fileIdentity{size: st.Size(), modified: st.ModTime()}
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
+		id.dev, id.inode = uint64(sys.Dev), sys.Ino
+	}
+	return id
+}
+
+// verifyOnce is verify, but for an archive that this process fetched and
+// verified a moment ago and that nobody touched since.
+func (s *Store) verifyOnce(ctx context.Context, f *os.File, src Source) (int64, error) {
+	if v, ok := s.verified.LoadAndDelete(f.Name()); ok {
+		known := v.(verifiedArchive)
+		if st, err := f.Stat(); err == nil && known.src == src && known.file == identity(st) {
+			return known.size, nil
+		}
+	}
+	return verify(ctx, f, src)
 }
 
 // verify checks an archive's size and digests against src, whatever was checked

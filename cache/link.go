@@ -21,6 +21,8 @@ type Linker struct {
 	ways ways
 	made atomic.Int64 // siblings
 	size atomic.Int64 // their bytes
+	// exact: what is made below dir has the mode asked for.
+	exact bool
 }
 
 // NewLinker returns a Linker for places below dir, which must be an existing
@@ -35,8 +37,15 @@ func (s *Store) NewLinker(dir string) (*Linker, error) {
 	if err := s.probe(dir, &l.ways); err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}
+	if l.exact, err = exactModesIn(dir); err != nil {
+		return nil, errors.Join(err, pool.Close())
+	}
 	return l, nil
 }
+
+// Exact reports whether what is made below the Linker's directory has just the
+// mode that is asked for, so that nobody needs to set it again.
+func (l *Linker) Exact() bool { return l.exact }
 
 // Close releases the Linker.
 func (l *Linker) Close() error { return l.pool.Close() }
@@ -97,6 +106,15 @@ func placeError(name string, err error) error {
 // create makes a new file with a pool file's mode and time and, if fill is not
 // nil, what fill writes.
 func (l *Linker) create(dirfd int, name string, exec bool, fill func(*os.File) error) error {
+	if fill == nil && l.exact {
+		err := unix.Mknodat(dirfd, name, unix.S_IFREG|uint32(poolMode(exec)), 0)
+		if err == nil {
+			return l.finishEmpty(dirfd, name)
+		}
+		if !notMade(err) {
+			return placeError(name, err)
+		}
+	}
 	fd, err := unix.Openat(dirfd, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return placeError(name, err)
@@ -118,6 +136,16 @@ func (l *Linker) create(dirfd int, name string, exec bool, fill func(*os.File) e
 		return storeError("write", name, err)
 	}
 	return nil
+}
+
+// finishEmpty gives an empty file, which was made with its mode, owner and time.
+func (l *Linker) finishEmpty(dirfd int, name string) error {
+	if os.Geteuid() == 0 && l.s.format.OwnerUID != 0 {
+		if err := unix.Fchownat(dirfd, name, l.s.format.OwnerUID, -1, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+			return storeError("write", name, err)
+		}
+	}
+	return storeError("write", name, unix.UtimesNanoAt(dirfd, name, fileTimes, unix.AT_SYMLINK_NOFOLLOW))
 }
 
 // copyAt makes a file of its own, which shares blocks with the pool's if that

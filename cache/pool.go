@@ -43,13 +43,14 @@ func (s *Store) poolHas(digest string, exec bool) (bool, error) {
 		return true, nil
 	}
 	path := s.PoolPath(digest, exec)
-	f, err := os.Open(path)
+	fd, err := open(path, unix.O_RDONLY, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
 		return false, storeError("open", path, err)
 	}
+	f := os.NewFile(uintptr(fd), path)
 	defer f.Close() // only read
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
@@ -74,9 +75,7 @@ func (s *Store) poolHas(digest string, exec bool) (bool, error) {
 // file, not replace it, since on a network file system a reader may just then
 // hold what is replaced.
 func (s *Store) poolAdd(temp, digest string, exec bool) error {
-	one := &s.adding[(int(digest[0])*31+int(digest[1]))%len(s.adding)]
-	one.Lock()
-	defer one.Unlock()
+	defer s.taker(digest)()
 	has, err := s.poolHas(digest, exec)
 	if err != nil {
 		return err
@@ -84,13 +83,26 @@ func (s *Store) poolAdd(temp, digest string, exec bool) error {
 	if has {
 		return storeError("remove", temp, os.Remove(temp))
 	}
+	return s.poolPublish(temp, digest, exec)
+}
+
+// taker waits for its turn to take a content in; what it returns ends the turn.
+func (s *Store) taker(digest string) func() {
+	one := &s.adding[(int(digest[0])*31+int(digest[1]))%len(s.adding)]
+	one.Lock()
+	return one.Unlock
+}
+
+// poolPublish gives a finished file of tmp/ its name in the pool, where it
+// replaces what is not known to be right.
+func (s *Store) poolPublish(temp, digest string, exec bool) error {
 	path := s.PoolPath(digest, exec)
-	err = os.Rename(temp, path)
+	err := unix.Rename(temp, path)
 	if errors.Is(err, os.ErrNotExist) {
 		if err := s.MkdirAll(filepath.Dir(path)); err != nil {
 			return err
 		}
-		err = os.Rename(temp, path)
+		err = unix.Rename(temp, path)
 	}
 	if err != nil {
 		return storeError("publish", path, err)
@@ -102,21 +114,59 @@ func (s *Store) poolAdd(temp, digest string, exec bool) error {
 // poolWrite takes content, whose digest the caller has computed, into the pool.
 // temp is a name below tmp/ that nobody else uses.
 func (s *Store) poolWrite(temp string, content []byte, digest string, exec bool) error {
+	return s.poolWriteIn(temp, content, digest, exec, false)
+}
+
+// poolWriteIn is poolWrite; exact says that a new file in temp's directory has
+// the mode asked for.
+func (s *Store) poolWriteIn(temp string, content []byte, digest string, exec, exact bool) error {
+	defer s.taker(digest)()
 	has, err := s.poolHas(digest, exec)
 	if has || err != nil {
 		return err
 	}
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	// The standard library's files ask the kernel what they are, which costs a
+	// cold store of small files a fifth of its time.
+	fd, err := open(temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, uint32(poolMode(exec)))
 	if err != nil {
 		return storeError("create", temp, err)
 	}
-	if _, err := f.Write(content); err != nil {
-		return errors.Join(storeError("write", temp, err), f.Close())
+	err = writeAll(fd, content)
+	if err == nil && !exact {
+		err = unix.Fchmod(fd, uint32(poolMode(exec)))
 	}
-	if err := s.finish(f, exec); err != nil {
+	if err == nil {
+		err = futimens(fd, fileTimes)
+	}
+	if err = errors.Join(err, unix.Close(fd)); err != nil {
+		return storeError("write", temp, err)
+	}
+	if err := s.own(temp); err != nil {
 		return err
 	}
-	return s.poolAdd(temp, digest, exec)
+	return s.poolPublish(temp, digest, exec)
+}
+
+// open opens a file, closed on exec, again if a signal came between.
+func open(path string, flags int, mode uint32) (int, error) {
+	for {
+		fd, err := unix.Open(path, flags|unix.O_CLOEXEC, mode)
+		if !errors.Is(err, unix.EINTR) {
+			return fd, err
+		}
+	}
+}
+
+// writeAll writes all of data to an open file.
+func writeAll(fd int, data []byte) error {
+	for len(data) > 0 {
+		n, err := unix.Write(fd, data)
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return err
+		}
+		data = data[max(n, 0):]
+	}
+	return nil
 }
 
 // poolStream writes content to temp, hashing it on the way, and takes it into

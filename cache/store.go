@@ -32,6 +32,11 @@ type Store struct {
 	good sync.Map
 	// adding: one taker of a content at a time in this process, by digest.
 	adding [64]sync.Mutex
+	// verified holds, by path, the archives that this process has just fetched
+	// and verified (verifiedArchive); taking one in takes it out.
+	verified sync.Map
+	// memory bounds what decoders take together.
+	memory archive.Budget
 	// siblings holds, by pool name, the number of the sibling that takes links
 	// now; absent = the file itself.
 	siblings sync.Map

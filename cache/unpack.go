@@ -43,6 +43,7 @@ type item struct {
 type unpacker struct {
 	s     *Store
 	dir   string // below tmp/, for unfinished files
+	exact bool   // files in dir get the mode asked for
 	files int
 	info  int64 // bytes kept
 	group *errgroup.Group
@@ -62,10 +63,15 @@ func (s *Store) unpack(ctx context.Context, r io.ReaderAt, size int64, format Ar
 			err = storeError("remove", dir, rerr)
 		}
 	}()
+	exact, err := exactModesIn(dir)
+	if err != nil {
+		return nil, nil, err
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0) + 1)
-	u := &unpacker{s: s, dir: dir, group: group, last: map[string]*item{}, twice: map[string]bool{}}
+	u := &unpacker{s: s, dir: dir, exact: exact, group: group, last: map[string]*item{}, twice: map[string]bool{}}
 	lim := archive.LimitsFor(size)
+	lim.Memory = &s.memory
 	switch format {
 	case FormatConda:
 		err = archive.ReadConda(ctx, r, size, lim, u.visit)
@@ -170,7 +176,7 @@ func (u *unpacker) file(it *item, content io.Reader) error {
 	}
 	u.group.Go(func() error {
 		e.SHA256 = digestOf(data)
-		return u.s.poolWrite(temp, data, e.SHA256, e.Exec)
+		return u.s.poolWriteIn(temp, data, e.SHA256, e.Exec, u.exact)
 	})
 	return nil
 }

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
-	"github.com/klauspost/compress/zstd"
 )
 
 // maxWindow bounds the decoder's memory. zstd's highest ordinary level uses
@@ -108,10 +106,10 @@ func readPart(ctx context.Context, f *zip.File, lim Limits, left *counter, visit
 	// byte, however many there are.
 	packed := lim.MaxBytes
 	bounded := &meter{r: in, left: &packed, max: lim.MaxBytes}
-	dec, err := zstd.NewReader(bounded, zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderConcurrency(2))
+	dec, done, err := lim.Memory.decoder(ctx, bounded)
 	if err != nil {
 		return damaged(ctx, "zstd", err)
 	}
-	defer dec.Close()
+	defer done()
 	return readTar(ctx, dec, lim, left, visit)
 }

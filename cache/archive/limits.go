@@ -16,6 +16,8 @@ type Limits struct {
 	// MaxPath and MaxLink are the lengths in bytes of a member's name and of a
 	// link's text; MaxName is that of one component of a name.
 	MaxPath, MaxLink, MaxName int
+	// Memory is what zstd decoders draw their windows on; nil = unbounded.
+	Memory *Budget
 }
 
 const (

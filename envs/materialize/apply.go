@@ -24,12 +24,10 @@ type applier struct {
 	root  *os.File
 	owner int
 	paths map[string]line
-	// touched are directories whose time must be set again.
-	touched map[string]bool
 }
 
 func newApplier(store *cache.Store, staging string, tree *written) (*applier, error) {
-	a := &applier{store: store, owner: -1, paths: make(map[string]line, len(tree.lines)), touched: map[string]bool{}}
+	a := &applier{store: store, owner: -1, paths: make(map[string]line, len(tree.lines))}
 	for _, l := range tree.lines {
 		a.paths[l.path] = l
 	}
@@ -95,7 +93,6 @@ func (a *applier) parent(p string) error {
 	if dir != "." && a.paths[dir].kind != 'd' {
 		return fmt.Errorf("%w: a script changed %s, which lies below no directory", cache.ErrUnsafe, p)
 	}
-	a.touched[dir] = true
 	return nil
 }
 
@@ -112,7 +109,6 @@ func (a *applier) remove(p string) error {
 		flags = unix.AT_REMOVEDIR
 	}
 	delete(a.paths, p)
-	delete(a.touched, p)
 	return failed("remove", p, unix.Unlinkat(a.fd(), p, flags))
 }
 
@@ -130,7 +126,6 @@ func (a *applier) add(c linkscript.Change) error {
 		if err := unix.Fchmodat(a.fd(), c.Path, 0o755, 0); err != nil {
 			return failed("set mode of", c.Path, err)
 		}
-		a.touched[c.Path] = true
 	case linkscript.Link:
 		l.kind, l.value, l.exec = 'l', c.Target, false
 		if err := unix.Symlinkat(c.Target, a.fd(), c.Path); err != nil {
@@ -172,16 +167,11 @@ func (a *applier) file(c linkscript.Change) (e cache.Entry, m cache.Method, err 
 	return e, m, err
 }
 
-// finish sets the times of directories and tells what the tree is now.
-func (a *applier) finish(tree *written) (*written, error) {
-	for dir := range a.touched {
-		if err := unix.UtimesNanoAt(a.fd(), dir, fixedTimes, 0); err != nil {
-			return nil, failed("set time of", dir, err)
-		}
-	}
+// finish tells what the tree is now.
+func (a *applier) finish(tree *written) *written {
 	siblings, bytes := a.pool.Siblings()
 	return &written{
 		lines: slices.Collect(maps.Values(a.paths)), method: tree.method,
 		siblings: tree.siblings + siblings, siblingBytes: tree.siblingBytes + bytes,
-	}, nil
+	}
 }

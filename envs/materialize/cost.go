@@ -10,8 +10,8 @@ type Cost struct {
 	// Method is how files of the pool are placed there: hardlink, reflink or
 	// copy. It was found out by trying it.
 	Method string `json:"method"`
-	// Files by how they came: names of the pool's inodes; own inodes with the
-	// pool's blocks; own copies of the pool's content (what must not share an
+	// Files by how they came: names of the pool's inodes (of empty files, which
+	// the pool has not, those after the first); own inodes with the pool's blocks; own copies of the pool's content (what must not share an
 	// inode, too); and written ones (patched, generated, empty).
 	Hardlinks int `json:"hardlinks"`
 	Reflinks  int `json:"reflinks"`

@@ -8,7 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
+	"strings"
 
 	"github.com/hpcenv/hpcenv/cache"
 )
@@ -29,14 +30,17 @@ type line struct {
 // not names), each "path NUL kind NUL x-or-dash NUL value NUL newline". Fields
 // end with NUL since paths and link texts may hold anything else.
 func digestLines(lines []line) string {
-	sort.Slice(lines, func(i, j int) bool { return lines[i].path < lines[j].path })
+	slices.SortFunc(lines, func(a, b line) int { return strings.Compare(a.path, b.path) })
 	h := sha256.New()
+	var text []byte
 	for _, l := range lines {
-		x := "-"
+		x := byte('-')
 		if l.exec {
-			x = "x"
+			x = 'x'
 		}
-		fmt.Fprintf(h, "%s\x00%c\x00%s\x00%s\x00\n", l.path, l.kind, x, l.value)
+		text = append(append(text[:0], l.path...), 0, l.kind, 0, x, 0)
+		text = append(append(text, l.value...), 0, '\n')
+		h.Write(text) // a hash never fails
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -23,8 +22,7 @@ type Result struct {
 	Cost            Cost
 }
 
-// batchSize is how many operations a worker takes at once; neighbours share
-// directories.
+// batchSize is how many operations a worker takes at once.
 const batchSize = 64
 
 // Execute writes the prefix into staging, an empty directory on the store's file
@@ -69,34 +67,25 @@ func (p *Plan) write(ctx context.Context, store *cache.Store, staging string, wo
 
 func (p *Plan) execute(ctx context.Context, w *writer, workers int, progress func(done, total int)) (*written, error) {
 	report := counter(len(p.Ops), progress)
-	var dirs, files, records []int
-	for i, op := range p.Ops {
-		switch op.Kind {
-		case KindDir:
-			dirs = append(dirs, i)
+	var root *folder
+	var before errgroup.Group
+	before.Go(func() error { return w.findRepeats(p.Ops) })
+	before.Go(func() error { root = folders(p.Ops); return nil })
+	if err := before.Wait(); err != nil {
+		return nil, err
+	}
+	mkdir := func(i int) error { return w.mkdir(&p.Ops[i]) }
+	if err := makeAll(ctx, root, workers, mkdir, w.make, report); err != nil {
+		return nil, err
+	}
+	var records []int
+	inPrefix := make(map[string]content)
+	for i := range p.Ops {
+		switch p.Ops[i].Kind {
+		case KindPatch, KindData:
+			inPrefix[p.Ops[i].Path] = w.made[i].content
 		case KindRecord:
 			records = append(records, i)
-		default:
-			files = append(files, i)
-		}
-	}
-	// Parents sort before what is in them, so one pass makes all directories.
-	for _, i := range dirs {
-		if err := w.mkdir(&p.Ops[i]); err != nil {
-			return nil, err
-		}
-	}
-	report(len(dirs))
-	if err := w.findRepeats(p.Ops); err != nil {
-		return nil, err
-	}
-	if err := forAll(ctx, files, workers, w.make, report); err != nil {
-		return nil, err
-	}
-	inPrefix := make(map[string]content)
-	for _, i := range files {
-		if k := p.Ops[i].Kind; k == KindPatch || k == KindData {
-			inPrefix[p.Ops[i].Path] = w.made[i].content
 		}
 	}
 	record := func(i int) error {
@@ -107,9 +96,6 @@ func (p *Plan) execute(ctx context.Context, w *writer, workers int, progress fun
 		return w.data(i, data)
 	}
 	if err := forAll(ctx, records, workers, record, report); err != nil {
-		return nil, err
-	}
-	if err := w.sealDirs(dirs); err != nil {
 		return nil, err
 	}
 	return p.tree(w), nil
@@ -155,29 +141,24 @@ func (t *written) result() *Result {
 // forAll calls do for each index, in workers goroutines; the first error ends
 // it.
 func forAll(ctx context.Context, indices []int, workers int, do func(int) error, report func(int)) error {
-	g, ctx := errgroup.WithContext(ctx)
-	var next atomic.Int64
-	for range min(workers, (len(indices)+batchSize-1)/batchSize) {
+	g, until := errgroup.WithContext(ctx)
+	g.SetLimit(workers)
+	for _, i := range indices {
+		if until.Err() != nil {
+			break
+		}
 		g.Go(func() error {
-			for {
-				from := int(next.Add(batchSize)) - batchSize
-				if from >= len(indices) {
-					return nil
-				}
-				if err := ctx.Err(); err != nil {
-					return context.Cause(ctx)
-				}
-				batch := indices[from:min(from+batchSize, len(indices))]
-				for _, i := range batch {
-					if err := do(i); err != nil {
-						return err
-					}
-				}
-				report(len(batch))
+			if err := do(i); err != nil {
+				return err
 			}
+			report(1)
+			return nil
 		})
 	}
-	return g.Wait()
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return context.Cause(ctx)
 }
 
 // counter serializes progress reports.

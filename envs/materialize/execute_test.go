@@ -156,7 +156,8 @@ func checkInodes(t *testing.T, root string, s *cache.Store, res *materialize.Res
 			t.Errorf("%s shares an inode with the pool", p)
 		}
 	}
-	linked, files := 0, 0
+	// Empty files have an inode of the tree's own, all the same.
+	linked, files, seen := 0, 0, make(map[uint64]bool)
 	err = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -165,14 +166,16 @@ func checkInodes(t *testing.T, root string, s *cache.Store, res *materialize.Res
 		if err != nil {
 			return err
 		}
-		if !st.ModTime().Equal(cache.FileTime) {
+		if !d.IsDir() && !st.ModTime().Equal(cache.FileTime) {
 			t.Errorf("%s is of %v", p, st.ModTime())
 		}
 		if d.Type().IsRegular() {
 			files++
-			if pooled[st.Sys().(*syscall.Stat_t).Ino] {
+			ino := st.Sys().(*syscall.Stat_t).Ino
+			if pooled[ino] || seen[ino] {
 				linked++
 			}
+			seen[ino] = true
 		}
 		if m := st.Mode().Perm(); d.Type() != fs.ModeSymlink && m != 0o755 && m != 0o644 && m != 0o444 && m != 0o555 {
 			t.Errorf("%s has mode %v", p, m)
@@ -183,7 +186,7 @@ func checkInodes(t *testing.T, root string, s *cache.Store, res *materialize.Res
 		t.Fatal(err)
 	}
 	if linked != res.Linked || files != res.Files || linked < 7 {
-		t.Errorf("%d of %d files share the pool's inodes, Execute says %d of %d", linked, files, res.Linked, res.Files)
+		t.Errorf("%d of %d files share inodes, Execute says %d of %d", linked, files, res.Linked, res.Files)
 	}
 }
 

@@ -3,11 +3,22 @@ package materialize
 import (
 	"errors"
 	"io"
+
+	"github.com/hpcenv/hpcenv/cache"
 )
 
 // file puts a file of the pool at its place; where the same shared library is in
 // the prefix already, as a copy.
 func (w *writer) file(i int) error {
+	op := &w.plan.Ops[i]
+	if op.Size == 0 && !op.Copy && w.pool.Method() == cache.Hardlink {
+		return w.empty(i)
+	}
+	return w.pooled(i)
+}
+
+// pooled places a file by the pool's Linker.
+func (w *writer) pooled(i int) error {
 	op := &w.plan.Ops[i]
 	e := entryOf(op)
 	e.NoLink = e.NoLink || w.repeat[i]

@@ -1,8 +1,9 @@
 package materialize
 
 import (
-	"path"
+	"slices"
 	"sort"
+	"strings"
 )
 
 // ownName is what a conflict report calls what hpcenv itself writes.
@@ -13,7 +14,7 @@ type owners struct {
 	plan *Plan
 	// leaf holds files and links by path, dir directories; both with the package
 	// that claimed the path first, which is the one of highest priority.
-	leaf map[string]Op
+	leaf map[string]*Op
 	dir  map[string]int
 	// lost: path of the winner → packages that lost there.
 	lost   map[string]map[string]bool
@@ -26,37 +27,65 @@ type owners struct {
 // where it wants to be a file, loses and is not linked. Identical content is no
 // conflict.
 func (p *Plan) resolve() {
+	n := 0
+	for i := range p.placed {
+		n += len(p.placed[i])
+	}
 	o := &owners{
-		plan: p, leaf: make(map[string]Op), dir: make(map[string]int),
+		plan: p, leaf: make(map[string]*Op, n), dir: make(map[string]int, n/4),
 		lost: make(map[string]map[string]bool), winner: make(map[string]int),
 	}
 	for _, op := range p.markers() {
-		o.claim(op)
+		o.claim(&op)
 	}
 	for i := len(p.Packages) - 1; i >= 0; i-- {
 		for j := range p.placed[i] {
 			pl := &p.placed[i][j]
-			op := pl.Op
-			op.Owner = i
-			pl.won = o.claim(op)
+			pl.Owner = i
+			pl.won = o.claim(&pl.Op)
 		}
 	}
-	p.Ops = make([]Op, 0, len(o.leaf)+len(o.dir))
-	for _, op := range o.leaf {
-		p.Ops = append(p.Ops, op)
-	}
-	for d := range o.dir {
-		p.Ops = append(p.Ops, Op{Path: d, Kind: KindDir, Owner: Own})
-	}
-	sort.Slice(p.Ops, func(i, j int) bool { return p.Ops[i].Path < p.Ops[j].Path })
+	p.Ops = o.sorted()
 	p.Conflicts = o.report()
 }
 
+// sorted are the operations that won, by path. What each package placed is
+// sorted already, and packages mostly have folders of their own: such lists are
+// merged in long runs.
+func (o *owners) sorted() []Op {
+	var lists [][]*Op
+	for i := range o.plan.placed {
+		var own []*Op
+		for j := range o.plan.placed[i] {
+			// Of several with the same content one holds the path.
+			if op := &o.plan.placed[i][j].Op; o.leaf[op.Path] == op {
+				own = append(own, op)
+			}
+		}
+		lists = append(lists, own)
+	}
+	var rest []*Op // directories, and what hpcenv writes
+	for d := range o.dir {
+		rest = append(rest, &Op{Path: d, Kind: KindDir, Owner: Own})
+	}
+	for _, op := range o.leaf {
+		if op.Owner == Own || op.Kind == KindRecord {
+			rest = append(rest, op)
+		}
+	}
+	slices.SortFunc(rest, func(a, b *Op) int { return strings.Compare(a.Path, b.Path) })
+	return mergeOps(append(lists, rest))
+}
+
 // claim takes a path for op, or reports false if op loses it.
-func (o *owners) claim(op Op) bool {
-	for d := path.Dir(op.Path); d != "."; d = path.Dir(d) {
-		if holder, taken := o.leaf[d]; taken {
-			return o.lose(d, holder.Owner, op)
+func (o *owners) claim(op *Op) bool {
+	parent := dirOf(op.Path)
+	if _, known := o.dir[parent]; !known {
+		// A known directory has known directories above it, never a leaf.
+		for d := parent; d != ""; d = dirOf(d) {
+			if holder, taken := o.leaf[d]; taken {
+				return o.lose(d, holder.Owner, op)
+			}
 		}
 	}
 	if holder, taken := o.leaf[op.Path]; taken {
@@ -73,12 +102,18 @@ func (o *owners) claim(op Op) bool {
 	} else {
 		o.claimDir(op.Path, op.Owner)
 	}
-	for d := path.Dir(op.Path); d != "."; d = path.Dir(d) {
+	for d := parent; d != ""; d = dirOf(d) {
 		if !o.claimDir(d, op.Owner) {
 			break // its parents are there too
 		}
 	}
 	return true
+}
+
+// dirOf is the directory of a clean relative path; "" = the prefix itself.
+func dirOf(p string) string {
+	i := strings.LastIndexByte(p, '/')
+	return p[:max(i, 0)]
 }
 
 // claimDir notes a directory; false if it was there already.
@@ -91,7 +126,7 @@ func (o *owners) claimDir(d string, owner int) bool {
 }
 
 // lose notes that op's package lost to the holder of a path.
-func (o *owners) lose(at string, holder int, op Op) bool {
+func (o *owners) lose(at string, holder int, op *Op) bool {
 	if o.lost[at] == nil {
 		o.lost[at] = make(map[string]bool)
 	}
@@ -108,7 +143,7 @@ func (o *owners) name(owner int) string {
 }
 
 // sameContent: either of the two gives the same path.
-func sameContent(a, b Op) bool {
+func sameContent(a, b *Op) bool {
 	if a.Kind != b.Kind || a.Exec != b.Exec {
 		return false
 	}

@@ -1,8 +1,10 @@
 package materialize
 
 import (
+	"cmp"
 	"fmt"
-	"sort"
+	"slices"
+	"strings"
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/envs/conda"
@@ -31,8 +33,9 @@ func placePackage(prefix string, pkg Package, meta *conda.PackageMeta, py *pytho
 	if noarchPython && py == nil {
 		return nil, fmt.Errorf("it is a noarch python package, but the environment has no package python, so there is no place for it: %w", ErrUnlinkable)
 	}
-	at := make(map[string]placed, len(pkg.Manifest.Entries))
-	for _, e := range pkg.Manifest.Entries {
+	out := make([]placed, 0, len(pkg.Manifest.Entries)+len(meta.EntryPoints))
+	for i := range pkg.Manifest.Entries {
+		e := &pkg.Manifest.Entries[i]
 		op, err := entryOp(e)
 		if err != nil {
 			return nil, err
@@ -40,29 +43,49 @@ func placePackage(prefix string, pkg Package, meta *conda.PackageMeta, py *pytho
 		if noarchPython {
 			op.Path = py.place(e.Path)
 		}
-		pl := placed{Op: op, noLink: e.NoLink, time: e.Time}
-		if r, ok := meta.Recorded[e.Path]; ok {
-			pl.recorded = &r
+		out = append(out, placed{Op: op, noLink: e.NoLink, time: e.Time})
+		if len(meta.Recorded) > 0 {
+			if r, ok := meta.Recorded[e.Path]; ok {
+				out[len(out)-1].recorded = &r
+			}
 		}
-		at[op.Path] = pl
 	}
 	if noarchPython {
 		for _, ep := range meta.EntryPoints {
 			data := entryPointScript(prefix, py, ep)
-			p := "bin/" + ep.Command
-			at[p] = placed{Op: Op{Path: p, Kind: KindData, Exec: true, Data: data}, entryPoint: true}
+			out = append(out, placed{Op: Op{Path: "bin/" + ep.Command, Kind: KindData, Exec: true, Data: data}, entryPoint: true})
 		}
 	}
-	out := make([]placed, 0, len(at))
-	for _, pl := range at {
-		out = append(out, pl)
+	return lastOfEach(out), nil
+}
+
+// lastOfEach sorts by path and keeps the last of those with one path. Manifests
+// are sorted: mostly there is nothing to do.
+func lastOfEach(all []placed) []placed {
+	done := true
+	for i := 1; i < len(all) && done; i++ {
+		done = all[i-1].Path < all[i].Path
 	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Path < out[j].Path })
-	return out, nil
+	if done {
+		return all
+	}
+	// They are large: what is sorted is where they are.
+	order := make([]int, len(all))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Or(strings.Compare(all[a].Path, all[b].Path), a-b) })
+	kept := make([]placed, 0, len(all))
+	for n, i := range order {
+		if n+1 == len(order) || all[order[n+1]].Path != all[i].Path {
+			kept = append(kept, all[i])
+		}
+	}
+	return kept
 }
 
 // entryOp is how an entry is made, wherever it is placed.
-func entryOp(e cache.Entry) (Op, error) {
+func entryOp(e *cache.Entry) (Op, error) {
 	op := Op{Path: e.Path, Source: e.Path, Exec: e.Exec, SHA256: e.SHA256, Size: e.Size, Copy: e.NoLink}
 	switch e.Type {
 	case cache.EntryDir:

@@ -3,9 +3,12 @@ package materialize
 import (
 	"fmt"
 	"path"
+	"runtime"
 	"slices"
 	"sort"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/hpcenv/hpcenv/envs/conda"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
@@ -110,13 +113,10 @@ func NewPlan(prefix string, platform string, pkgs []Package, opt Options) (*Plan
 	}
 	p.metas = make([]*conda.PackageMeta, len(p.Packages))
 	p.placed = make([][]placed, len(p.Packages))
+	if err := p.placeAll(); err != nil {
+		return nil, err
+	}
 	for i, pkg := range p.Packages {
-		if p.metas[i], err = conda.DecodeMeta(pkg.Manifest.Meta); err != nil {
-			return nil, fmt.Errorf("package %s: %w", label(pkg), err)
-		}
-		if p.placed[i], err = placePackage(prefix, pkg, p.metas[i], p.python); err != nil {
-			return nil, fmt.Errorf("package %s: %w", label(pkg), err)
-		}
 		p.planScripts(i, slices.Contains(opt.Scripts, platform+"/"+pkg.Lock.Name))
 		for _, n := range pkg.Manifest.Notes {
 			p.Notes = append(p.Notes, label(pkg)+": "+n)
@@ -126,6 +126,28 @@ func NewPlan(prefix string, platform string, pkgs []Package, opt Options) (*Plan
 	sort.Strings(p.Notes)
 	p.resolve()
 	return p, p.checkBinaries()
+}
+
+// placeAll decides where each package's paths go, for several packages at once.
+// Of several errors the one of the first package counts, so that it is always
+// the same one.
+func (p *Plan) placeAll() error {
+	errs := make([]error, len(p.Packages))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, pkg := range p.Packages {
+		group.Go(func() error {
+			if p.metas[i], errs[i] = conda.DecodeMeta(pkg.Manifest.Meta); errs[i] == nil {
+				p.placed[i], errs[i] = placePackage(p.Prefix, pkg, p.metas[i], p.python)
+			}
+			return errs[i]
+		})
+	}
+	if group.Wait() == nil {
+		return nil
+	}
+	i := slices.IndexFunc(errs, func(err error) bool { return err != nil })
+	return fmt.Errorf("package %s: %w", label(p.Packages[i]), errs[i])
 }
 
 // checkPrefix refuses a prefix that cannot be written into files.

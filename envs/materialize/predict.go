@@ -21,13 +21,14 @@ func (p *Plan) Predict(store *cache.Store, method string) (Cost, error) {
 		c.Method = cache.Hardlink.String()
 	}
 	inPrefix := map[string]content{}
+	var empty [2]bool
 	for i := range p.Ops {
 		op := &p.Ops[i]
 		c.Inodes++
 		switch op.Kind {
 		case KindDir, KindSymlink, KindRecord:
 		case KindFile:
-			c.place(op, w.repeat[i])
+			c.place(op, w.repeat[i], &empty[executable(op.Exec)])
 		case KindPatch, KindData:
 			size := int64(len(op.Data))
 			if op.Kind == KindPatch {
@@ -56,10 +57,16 @@ func (p *Plan) Predict(store *cache.Store, method string) (Cost, error) {
 	return c, nil
 }
 
-// place counts a file of the pool whose inode was counted.
-func (c *Cost) place(op *Op, repeat bool) {
+// place counts a file of the pool whose inode was counted. empty: there is an
+// empty file already, of which another can be a name.
+func (c *Cost) place(op *Op, repeat bool, empty *bool) {
+	links := c.Method == cache.Hardlink.String()
 	switch {
+	case op.Size == 0 && !op.Copy && links && *empty:
+		c.Hardlinks++
+		c.Inodes--
 	case op.Size == 0:
+		*empty = *empty || !op.Copy
 		c.Written++
 	case c.Method == cache.Reflink.String():
 		c.Reflinks++

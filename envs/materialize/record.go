@@ -1,24 +1,18 @@
 package materialize
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/hpcenv/hpcenv/envs/conda"
 )
 
-// recordPaths is the paths_data of a record.
-type recordPaths struct {
-	Version int          `json:"paths_version"`
-	Paths   []recordPath `json:"paths"`
-}
-
+// recordPath is one of a record's paths (paths_data.paths).
 type recordPath struct {
 	Path           string `json:"_path"`
 	Type           string `json:"path_type"`
@@ -33,10 +27,7 @@ type recordPath struct {
 // recordLink says how files came to their place. The type is always 1 (hard
 // link) and the source empty, whatever was done, so that a record's bytes do not
 // depend on file systems or on where packages were kept.
-type recordLink struct {
-	Source string `json:"source"`
-	Type   int    `json:"type"`
-}
+const recordLink = `{"source":"","type":1}`
 
 // content is the digest and size of a file.
 type content struct {
@@ -50,15 +41,11 @@ type content struct {
 // (patched and generated ones).
 func (p *Plan) recordJSON(i int, inPrefix map[string]content) ([]byte, error) {
 	pkg := p.Packages[i]
-	record := make(map[string]any)
-	locked := make(map[string]json.RawMessage)
-	if err := json.Unmarshal(pkg.Lock.Record(), &locked); err != nil {
+	record := make(map[string]json.RawMessage)
+	if err := json.Unmarshal(pkg.Lock.Record(), &record); err != nil {
 		return nil, fmt.Errorf("record of %s in the lock: %w", label(pkg), err)
 	}
-	for k, v := range locked {
-		record[k] = v
-	}
-	files, paths := []string{}, []recordPath{}
+	files, paths := make([]string, 0, len(p.placed[i])), make([]recordPath, 0, len(p.placed[i]))
 	for j := range p.placed[i] {
 		pl := &p.placed[i][j]
 		if !pl.won {
@@ -78,27 +65,22 @@ func (p *Plan) recordJSON(i int, inPrefix map[string]content) ([]byte, error) {
 			files = append(files, f)
 			paths = append(paths, recordPath{Path: f, Type: typePyc})
 		}
-		sort.Strings(files)
-		sort.Slice(paths, func(a, b int) bool { return paths[a].Path < paths[b].Path })
+		slices.Sort(files)
+		slices.SortFunc(paths, func(a, b recordPath) int { return strings.Compare(a.Path, b.Path) })
 	}
-	record["files"] = files
-	record["paths_data"] = recordPaths{Version: 1, Paths: paths}
-	record["link"] = recordLink{Type: 1}
-	record["requested_specs"] = []string{}
+	record["link"] = json.RawMessage(recordLink)
+	record["requested_specs"] = json.RawMessage("[]")
 	if u, ok := locationURL(pkg.Lock.Location); ok {
-		record["url"] = u
+		record["url"] = quoted(u)
 	}
 	if len(pkg.Lock.Constrains) == 0 {
 		delete(record, "constrains") // as rattler has it; depends is always there
 	}
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(record); err != nil {
+	data, err := encodeRecord(record, files, paths)
+	if err != nil {
 		return nil, fmt.Errorf("record of %s: %w", label(pkg), err)
 	}
-	return buf.Bytes(), nil
+	return data, nil
 }
 
 // typePyc is the path_type of a compiled file that no package brought; conda

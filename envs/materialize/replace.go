@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"sync"
 
 	"github.com/hpcenv/hpcenv/cache"
 )
@@ -28,6 +29,7 @@ func replaceBinary(dst io.Writer, src io.Reader, offsets []int64, placeholder, p
 		return fmt.Errorf("prefix of %d bytes does not fit a placeholder of %d bytes: %w", len(prefix), len(placeholder), ErrPrefix)
 	}
 	s := newReplacer(dst, src, placeholder, prefix)
+	defer s.close()
 	for _, off := range offsets {
 		if off < s.pos {
 			continue // overlaps the occurrence before it
@@ -47,6 +49,7 @@ func replaceBinary(dst io.Writer, src io.Reader, offsets []int64, placeholder, p
 // starts with an interpreter line, see interpreterLine.
 func replaceText(dst io.Writer, src io.Reader, offsets []int64, placeholder, prefix string) error {
 	s := newReplacer(dst, src, placeholder, prefix)
+	defer s.close()
 	if err := s.shebang(); err != nil {
 		return err
 	}
@@ -69,8 +72,10 @@ type replacer struct {
 	dst                 io.Writer
 	src                 *bufio.Reader
 	placeholder, prefix string
-	old, new            []cache.Coding // of the two, in the same order
-	pos                 int64          // in src
+	// old and new are the codings of the two, in the same order, the first
+	// excepted; made when the placeholder is met in one of them.
+	old, new []cache.Coding
+	pos      int64 // in src
 	// owed is how many zeros the field of the current string still needs. While
 	// there are some, the string ends at a zero of unit bytes, counted from phase.
 	owed  int
@@ -79,37 +84,53 @@ type replacer struct {
 }
 
 func newReplacer(dst io.Writer, src io.Reader, placeholder, prefix string) *replacer {
-	return &replacer{
-		dst: dst, src: bufio.NewReaderSize(src, chunk+4), placeholder: placeholder, prefix: prefix,
-		old: cache.Codings(placeholder), new: cache.Codings(prefix), unit: 1,
-	}
+	s := &replacer{dst: dst, src: readers.Get().(*bufio.Reader), placeholder: placeholder, prefix: prefix, unit: 1}
+	s.src.Reset(src)
+	return s
 }
 
-// coding tells which of the placeholder's codings the source goes on with.
-func (s *replacer) coding() (int, error) {
+// readers are what replacers read through; making one for each small file would
+// cost more than the file.
+var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, chunk+4) }}
+
+// close gives back what newReplacer took.
+func (s *replacer) close() {
+	s.src.Reset(nil)
+	readers.Put(s.src)
+}
+
+// coding tells which of the placeholder's codings the source goes on with, and
+// the prefix in the same one.
+func (s *replacer) coding() (old, prefix cache.Coding, err error) {
+	plain, err := s.src.Peek(len(s.placeholder))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return old, prefix, err
+	}
+	if string(plain) == s.placeholder {
+		return cache.Coding{Unit: 1, Bytes: []byte(s.placeholder)}, cache.Coding{Unit: 1, Bytes: []byte(s.prefix)}, nil
+	}
+	if s.old == nil {
+		s.old, s.new = cache.Codings(s.placeholder)[1:], cache.Codings(s.prefix)[1:]
+	}
 	for i, c := range s.old {
 		got, err := s.src.Peek(len(c.Bytes))
 		if err != nil && !errors.Is(err, io.EOF) {
-			return 0, err
+			return old, prefix, err
 		}
 		if bytes.Equal(got, c.Bytes) && i < len(s.new) {
-			return i, nil
+			return c, s.new[i], nil
 		}
 	}
-	got, err := s.src.Peek(len(s.placeholder))
-	if err != nil && !errors.Is(err, io.EOF) {
-		return 0, err
-	}
-	return 0, fmt.Errorf("at offset %d: %q: %w", s.pos, got, errPlaceholder)
+	return old, prefix, fmt.Errorf("at offset %d: %q: %w", s.pos, plain, errPlaceholder)
 }
 
 // replace consumes one placeholder and writes the prefix for it.
 func (s *replacer) replace(binary bool) error {
-	i, err := s.coding()
+	old, in, err := s.coding()
 	if err != nil {
 		return err
 	}
-	old, prefix := s.old[i], s.new[i].Bytes
+	prefix := in.Bytes
 	if err := s.skip(len(old.Bytes)); err != nil {
 		return err
 	}

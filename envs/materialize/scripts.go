@@ -85,8 +85,7 @@ func runScripts(ctx context.Context, store *cache.Store, p *Plan, req *Request, 
 		}
 		out = append(out, *r)
 	}
-	tree, err = a.finish(tree)
-	return tree, out, err
+	return a.finish(tree), out, nil
 }
 
 func runScript(ctx context.Context, store *cache.Store, p *Plan, s plannedScript, req *Request, limits linkscript.Limits, staging string, a *applier) (_ *ScriptResult, err error) {

@@ -1,6 +1,7 @@
 package materialize
 
 import (
+	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -8,7 +9,7 @@ import (
 	"hash"
 	"io"
 	"os"
-	"path/filepath"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -23,19 +24,24 @@ type made struct {
 	method cache.Method
 }
 
-// writer makes the paths of one plan in a staging directory. It sets modes and
-// times itself, so that umask and clock do not matter. No path it opens leads
+// writer makes the paths of one plan in a staging directory. It sees to modes and
+// to the times of files and links itself, so that umask and clock do not matter.
+// Directories keep the time they get: nothing depends on it, and setting it
+// costs shared storage one more operation for each. No path it opens leads
 // through a link: the plan has nothing below a link, and staging was empty.
 type writer struct {
 	plan  *Plan
 	store *cache.Store
 	pool  *cache.Linker
 	root  *os.File
-	owner int // uid to give new inodes to; -1 = ours
+	fd    int  // of root
+	owner int  // uid to give new inodes to; -1 = ours
+	exact bool // new inodes have the mode asked for
 	made  []made
 	// repeat marks operations whose content another one links already and which
 	// must not share its inode.
-	repeat []bool
+	repeat  []bool
+	empties empties
 }
 
 func newWriter(p *Plan, store *cache.Store, staging string) (*writer, error) {
@@ -47,7 +53,7 @@ func newWriter(p *Plan, store *cache.Store, staging string) (*writer, error) {
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
-	w := &writer{plan: p, store: store, pool: pool, root: root, owner: -1, made: make([]made, len(p.Ops)), repeat: make([]bool, len(p.Ops))}
+	w := &writer{plan: p, store: store, pool: pool, root: root, fd: int(root.Fd()), owner: -1, exact: pool.Exact(), made: make([]made, len(p.Ops)), repeat: make([]bool, len(p.Ops))}
 	if uid := store.Format().OwnerUID; os.Geteuid() == 0 && uid != 0 {
 		w.owner = uid
 	}
@@ -65,7 +71,7 @@ func failed(what, path string, err error) error {
 }
 
 // dirfd is the staging directory, to which all paths are relative.
-func (w *writer) dirfd() int { return int(w.root.Fd()) }
+func (w *writer) dirfd() int { return w.fd }
 
 func (w *writer) mkdir(op *Op) error {
 	if err := unix.Mkdirat(w.dirfd(), op.Path, 0o755); err != nil {
@@ -74,8 +80,10 @@ func (w *writer) mkdir(op *Op) error {
 		}
 		return failed("make directory", op.Path, err)
 	}
-	if err := unix.Fchmodat(w.dirfd(), op.Path, 0o755, 0); err != nil {
-		return failed("set mode of", op.Path, err)
+	if !w.exact {
+		if err := unix.Fchmodat(w.dirfd(), op.Path, 0o755, 0); err != nil {
+			return failed("set mode of", op.Path, err)
+		}
 	}
 	return w.own(op.Path)
 }
@@ -88,25 +96,13 @@ func (w *writer) own(path string) error {
 	return failed("set owner of", path, unix.Fchownat(w.dirfd(), path, w.owner, -1, unix.AT_SYMLINK_NOFOLLOW))
 }
 
-// fixedTimes are the access and modification time of everything in a prefix.
+// fixedTimes are the access and modification time of all files and links of a prefix.
 var fixedTimes = []unix.Timespec{
 	{Sec: cache.FileTime.Unix()}, {Sec: cache.FileTime.Unix()},
 }
 
 func (w *writer) setTime(path string) error {
 	return failed("set time of", path, unix.UtimesNanoAt(w.dirfd(), path, fixedTimes, unix.AT_SYMLINK_NOFOLLOW))
-}
-
-// sealDirs gives directories their time, once nothing is made in them any more.
-func (w *writer) sealDirs(dirs []int) error {
-	for _, i := range dirs {
-		if err := w.setTime(w.plan.Ops[i].Path); err != nil {
-			return err
-		}
-	}
-	return failed("set time of", "the prefix", unix.Futimes(w.dirfd(), []unix.Timeval{
-		{Sec: cache.FileTime.Unix()}, {Sec: cache.FileTime.Unix()},
-	}))
 }
 
 // make carries out operation i, which is no directory and no record.
@@ -177,38 +173,66 @@ func (w *writer) blame(op *Op, err error) error {
 // digest and size.
 func (w *writer) create(i int, write func(io.Writer) error) (err error) {
 	op := &w.plan.Ops[i]
-	fd, err := unix.Openat(w.dirfd(), op.Path, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	mode := uint32(0o644)
+	if op.Exec {
+		mode = 0o755
+	}
+	fd, err := unix.Openat(w.dirfd(), op.Path, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
 	if err != nil {
 		if why := w.refusedName(op, err); why != nil {
 			return why
 		}
 		return failed("create", op.Path, err)
 	}
-	f := os.NewFile(uintptr(fd), filepath.Base(op.Path))
 	defer func() {
-		if cerr := f.Close(); err == nil {
+		if cerr := unix.Close(fd); err == nil {
 			err = failed("write", op.Path, cerr)
 		}
 	}()
-	sum := &summing{w: f, h: sha256.New()}
-	if err := write(sum); err != nil {
+	sum := &summing{w: descriptor(fd), h: sha256.New()}
+	out := writers.Get().(*bufio.Writer)
+	out.Reset(sum)
+	err = write(out)
+	if err == nil {
+		err = out.Flush()
+	}
+	out.Reset(nil)
+	writers.Put(out)
+	if err != nil {
 		if sum.failed != nil {
 			return failed("write", op.Path, sum.failed)
 		}
 		return err
 	}
-	mode := uint32(0o644)
-	if op.Exec {
-		mode = 0o755
-	}
-	if err := unix.Fchmod(fd, mode); err != nil {
-		return failed("set mode of", op.Path, err)
+	if !w.exact {
+		if err := unix.Fchmod(fd, mode); err != nil {
+			return failed("set mode of", op.Path, err)
+		}
 	}
 	w.made[i].content = content{SHA256: hex.EncodeToString(sum.h.Sum(nil)), Size: sum.n}
 	if err := w.own(op.Path); err != nil {
 		return err
 	}
 	return w.setTime(op.Path)
+}
+
+// writers gather what files are patched from into fewer, larger writes.
+var writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, chunk) }}
+
+// descriptor writes to an open file without the standard library's questions
+// about it.
+type descriptor int
+
+func (d descriptor) Write(b []byte) (int, error) {
+	for n := 0; ; {
+		m, err := unix.Write(int(d), b[n:])
+		if n += max(m, 0); n == len(b) && err == nil {
+			return n, nil
+		}
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return n, err
+		}
+	}
 }
 
 // summing passes bytes on, hashes and counts them, and keeps the error of the

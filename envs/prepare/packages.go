@@ -5,7 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/envs/conda"
@@ -22,16 +26,27 @@ type shelf struct {
 // what takes longest must not start last.
 func (r *run) missing(s *shelf) ([]*lockfile.CondaPackage, error) {
 	var missing []*lockfile.CondaPackage
+	var mu sync.Mutex
+	var group errgroup.Group
+	group.SetLimit(max(4, runtime.GOMAXPROCS(0))) // shared storage answers slowly and in parallel
 	for sha, p := range s.locked {
-		m, err := r.deps.Store.Manifest(sha)
-		switch {
-		case errors.Is(err, cache.ErrNotFound):
-			missing = append(missing, p)
-		case err != nil:
-			return nil, fmt.Errorf("package %s: %w", p.Dist(), err)
-		default:
-			s.manifests[sha] = m
-		}
+		group.Go(func() error {
+			m, err := r.deps.Store.Manifest(sha)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case errors.Is(err, cache.ErrNotFound):
+				missing = append(missing, p)
+			case err != nil:
+				return fmt.Errorf("package %s: %w", p.Dist(), err)
+			default:
+				s.manifests[sha] = m
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
 	}
 	slices.SortFunc(missing, func(a, b *lockfile.CondaPackage) int {
 		return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(a.SHA256, b.SHA256))

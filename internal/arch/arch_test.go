@@ -17,24 +17,26 @@ const module = "github.com/hpcenv/hpcenv/"
 // allowed: what a room (the packages under a folder) may import of this module
 // besides itself. The longest matching folder counts.
 var allowed = map[string][]string{
-	"cache":                   {},
-	"envs":                    {"cache"},
-	"envs/bytecode/pycbench":  {"envs", "cache", "internal/figure"}, // a program that measures
-	"slurm":                   {"envs", "cache"},
-	"slurm/launchbench":       {"hooks/pin", "internal/figure"}, // a program that measures
-	"hooks":                   {"envs", "cache", "daemon/api", "internal/clientconf", "internal/shellword", "internal/version", "slurm"},
-	"daemon":                  {"slurm", "hooks", "envs", "cache", "internal/version"},
-	"daemon/api":              {}, // a leaf: types and the client
-	"daemon/service":          {"daemon/api", "daemon/inventory", "slurm", "hooks", "envs", "cache", "internal/version"},
-	"cmd":                     {"daemon", "hooks", "slurm", "envs", "cache", "internal/clientconf", "internal/shellword", "internal/version"},
-	"contrib":                 {"envs", "cache", "daemon", "slurm", "hooks", "internal"},
-	"internal":                {"envs", "cache", "daemon", "slurm", "hooks", "cmd"},
-	"internal/clientconf":     {},
-	"internal/version":        {},
-	"internal/shellword":      {},
-	"internal/testdata":       {},
-	"internal/condatest":      {},
-	"internal/faultfs":        {},
+	"cache":                  {},
+	"envs":                   {"cache"},
+	"envs/bytecode/pycbench": {"envs", "cache", "internal/figure"}, // a program that measures
+	"slurm":                  {"envs", "cache"},
+	"slurm/launchbench":      {"hooks/pin", "internal/figure"}, // a program that measures
+	"hooks":                  {"envs", "cache", "daemon/api", "internal/clientconf", "internal/shellword", "internal/version", "slurm"},
+	"daemon":                 {"slurm", "hooks", "envs", "cache", "internal/version"},
+	"daemon/api":             {}, // a leaf: types and the client
+	"daemon/service":         {"daemon/api", "daemon/inventory", "slurm", "hooks", "envs", "cache", "internal/version"},
+	"cmd":                    {"daemon", "hooks", "slurm", "envs", "cache", "internal/clientconf", "internal/membound", "internal/shellword", "internal/version"},
+	"contrib":                {"envs", "cache", "daemon", "slurm", "hooks", "internal"},
+	"internal":               {"envs", "cache", "daemon", "slurm", "hooks", "cmd"},
+	"internal/clientconf":    {},
+	"internal/version":       {},
+	"internal/membound":      {},
+	"internal/shellword":     {},
+	"internal/testdata":      {},
+	"internal/condatest":     {},
+	"internal/faultfs":       {},
+
 	"internal/channelservers": {"internal/testdata"},
 }
 

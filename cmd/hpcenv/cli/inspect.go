@@ -14,12 +14,27 @@ import (
 func (a *app) inspectCmd() *cobra.Command {
 	var packages bool
 	var platform string
+	var environments []string
 	cmd := &cobra.Command{
-		Use:   "inspect ID",
-		Short: "Show what a prepared environment holds",
-		Long:  "Show what a prepared environment holds. ID is an id of `hpcenv list` or the beginning of one.",
-		Args:  usageArgs(cobra.ExactArgs(1)),
+		Use:   "inspect [LOCK|ID]",
+		Short: "Show what a lock or a prepared environment holds",
+		Long: `Show what a lock holds, before anything is fetched: environments and platforms, sizes,
+what packages ask of a node, by which libraries programs communicate, and what is odd.
+Without an argument the nearest lock upwards counts.
+
+Or show what a prepared environment holds: ID is an id of ` + "`hpcenv list`" + ` or the
+beginning of one.`,
+		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return a.inspectLock("", platform, environments)
+			}
+			if namesLock(args[0]) {
+				return a.inspectLock(args[0], platform, environments)
+			}
+			if len(environments) > 0 {
+				return api.Errorf(api.ExitUsage, "--environment goes with a lock; %s is taken for the id of one environment\nnext: leave it out, or name the lock", args[0])
+			}
 			svc, err := a.reader()
 			if err != nil {
 				return err
@@ -37,7 +52,8 @@ func (a *app) inspectCmd() *cobra.Command {
 			return a.inspectText(detail, packages)
 		},
 	}
-	cmd.Flags().BoolVar(&packages, "packages", false, "list the packages, too")
+	cmd.Flags().BoolVar(&packages, "packages", false, "list the packages of a prepared environment, too")
+	cmd.Flags().StringSliceVarP(&environments, "environment", "e", nil, "these environments of the lock only (repeatable, or names with commas)")
 	cmd.Flags().StringVar(&platform, "platform", "", "this platform only, e.g. linux-aarch64")
 	cmd.Flags().BoolVar(&a.json, "json", false, "print one JSON object, packages included")
 	return cmd

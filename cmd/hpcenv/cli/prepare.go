@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/internal/membound"
 )
 
 // prepareFlags are what prepare was asked for.
@@ -53,6 +54,7 @@ func (a *app) prepare(ctx context.Context, path string, f prepareFlags) error {
 	if f.all && len(f.environments) > 0 {
 		return api.Errorf(api.ExitUsage, "--all and --environment exclude each other\nnext: leave one of them out")
 	}
+	membound.Set()
 	req, err := a.request(path, f.environments, f.all)
 	if err != nil {
 		return err

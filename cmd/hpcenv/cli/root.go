@@ -117,7 +117,7 @@ names, fitting that node.
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return api.Errorf(api.ExitUsage, "%v\nnext: %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(a.prepareCmd(), a.listCmd(), a.inspectCmd(), a.adminCmd(), a.versionCmd())
+	root.AddCommand(a.prepareCmd(), a.listCmd(), a.inspectCmd(), a.diffCmd(), a.adminCmd(), a.versionCmd())
 	root.AddCommand(a.wrapperCmds()...)
 	root.AddCommand(a.buildCmds()...)
 	return root

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/envs/prepare"
+	"github.com/hpcenv/hpcenv/internal/membound"
 )
 
 // answer is what a child prints.
@@ -54,6 +55,7 @@ func child(ctx context.Context, args []string) (err error) {
 			}
 		}()
 	}
+	membound.Set()
 	data, err := os.ReadFile(*lock)
 	if err != nil {
 		return err

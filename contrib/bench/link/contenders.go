@@ -43,7 +43,8 @@ func (b *world) ours(ctx context.Context, store string, e env, extra ...string) 
 		args = append(args, "-profile", filepath.Join(b.o.profile, fmt.Sprintf("%s-%02d.prof", b.row, b.profiles)))
 	}
 	var t turn
-	out, err := b.command(ctx, &t, b.self, args...)
+	args = append(append(b.before[:len(b.before):len(b.before)], b.self), args...)
+	out, err := b.command(ctx, &t, args[0], args[1:]...)
 	if err != nil {
 		return t, err
 	}

@@ -16,7 +16,8 @@ import (
 // world is what the rows share.
 type world struct {
 	o              *options
-	self           string // this program
+	self           string   // this program
+	before         []string // what starts it
 	srv            *server
 	main, plain    *stack.Channel
 	spec           stack.Spec
