@@ -117,15 +117,24 @@ func isSchemeByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '+' || c == '-' || c == '.'
 }
 
-// hasCredential: a user without a password is none where nothing else is usual.
+// shortestToken is from how many bytes on a user without a password is taken for a
+// token: names of users that servers ask for ("git", "oauth2accesstoken") are
+// shorter, tokens longer.
+const shortestToken = 20
+
+// hasCredential: a password, a token in the path, or what may be a token in the
+// place of a user.
 func hasCredential(url string) bool {
 	if lockfile.RedactURL(url) == url {
 		return false
 	}
-	scheme, rest, _ := strings.Cut(url, "://")
-	authority, _, _ := strings.Cut(rest, "/")
-	user, _, _ := strings.Cut(authority, "@")
-	return !strings.HasSuffix(scheme, "ssh") || strings.Contains(user, ":")
+	_, rest, _ := strings.Cut(url, "://")
+	authority, tail, _ := strings.Cut(rest, "/")
+	if i := strings.LastIndexByte(authority, '@'); i >= 0 && (strings.Contains(authority[:i], ":") || i >= shortestToken) {
+		return true
+	}
+	plain := "https://host/" + tail
+	return lockfile.RedactURL(plain) != plain
 }
 
 // checkShared refuses a lock whose URLs hold credentials in a store that others
