@@ -321,6 +321,28 @@ func TestIfRangeMismatch(t *testing.T) {
 	}
 }
 
+// A server that knows no ranges is asked for the whole again.
+func TestRangesIgnored(t *testing.T) {
+	data := noise(5000)
+	a := &adversary{data: data, bad: -1}
+	a.how = func(a *adversary, w http.ResponseWriter, r *http.Request) {
+		if a.requests() == 1 {
+			drop(a, w, r)
+		}
+		r.Header.Del("Range")
+		a.honest(w, r)
+	}
+	s := newStore(t)
+	path, _, err := s.Fetch(context.Background(), quick(FetchOptions{}), sourceOf(data, FormatConda, serve(t, a).URL), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustHold(t, path, data)
+	if a.requests() != 2 {
+		t.Errorf("%d requests", a.requests())
+	}
+}
+
 // A server's Retry-After is followed.
 func TestRetryAfterIsFollowed(t *testing.T) {
 	t.Parallel()
