@@ -20,7 +20,7 @@ func (a *app) listCmd() *cobra.Command {
 		Use:   "list [PATH]",
 		Short: "List the environments that are prepared, newest first",
 		Long: `List the environments that are prepared, newest first: all that are in the store,
-or with PATH (a pixi.lock or a directory with one) those of that lock. In a project,
+or with PATH (a lock or a directory with one) those of that lock. In a project,
 "hpcenv list ." lists its own.`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {

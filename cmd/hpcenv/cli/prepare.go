@@ -27,8 +27,8 @@ func (a *app) prepareCmd() *cobra.Command {
 		Use:   "prepare [PATH]",
 		Short: "Fetch and build what a lock names, for every architecture of the cluster",
 		Long: `Fetch and build the environments that a lock names, so that jobs start in them at
-once. PATH is a pixi.lock or a directory with one; without it, the nearest
-pixi.lock upwards counts. What is there already is not touched.`,
+once. PATH is a lock or a directory with one; without it, the nearest
+lock upwards counts. What is there already is not touched.`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path, err := onePath(args, f.lock)

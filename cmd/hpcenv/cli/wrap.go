@@ -21,7 +21,7 @@ type wrapFlags struct {
 
 func (f *wrapFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&f.environment, "environment", "e", "default", "environment of the lock")
-	cmd.Flags().StringVar(&f.lock, "lock", "", "a pixi.lock or a directory with one (default: the nearest one upwards)")
+	cmd.Flags().StringVar(&f.lock, "lock", "", "a lock or a directory with one (default: the nearest one upwards)")
 }
 
 // wrapperCmds are the commands that start something in an environment without
