@@ -107,8 +107,9 @@ ctest:
 oracle-venv:
 	@contrib/setup/oracle.sh make >/dev/null || echo "the oracle's virtual environment could not be made"
 
+# It ends with what was compared, and how often each allowed difference was there.
 oracle: oracle-venv | $(RESULTS)
-	contrib/ci/gotest.sh $(RESULTS)/oracle.json -tags oracle -count=1 -timeout 10m ./internal/oracle/...
+	LOGS=TestOracle contrib/ci/gotest.sh $(RESULTS)/oracle.json -tags oracle -count=1 -timeout 10m ./internal/oracle/...
 
 # The roots that the cluster tests need, made once per machine.
 roots:

@@ -15,7 +15,7 @@ import (
 func (a *app) conf() (clientconf.Conf, error) {
 	c, err := clientconf.Resolve(a.socket, a.store, a.getenv("HPCENV_CONF"), a.getenv)
 	if errors.Is(err, clientconf.ErrConf) {
-		return c, api.Errorf(api.ExitUsage, "%v\nnext: mend what is named there; HPCENV_STORE or HPCENV_SOCKET, if set, count instead of the file", err)
+		return c, api.Errorf(api.ExitUsage, "%v\nnext: mend what is named there; HPCENV_STORE or HPCENV_SOCKET, if set to an absolute path, count instead of /etc/hpcenv/hpcenv.conf", err)
 	}
 	return c, err
 }
@@ -27,14 +27,11 @@ func (a *app) writer(dry bool) (api.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := a.own()
+	own, err := a.own(c)
 	if err != nil {
 		return nil, err
 	}
 	if c.Socket != "" {
-		if len(a.scripts) > 0 {
-			return nil, api.Errorf(api.ExitUsage, "which link scripts run in the cluster's environments is the administrator's to say (scripts.allow of hpcenvd)\nnext: leave out --run-scripts, or prepare in a store of your own (--store)")
-		}
 		return api.Dial(c.Socket)
 	}
 	if dry {
@@ -60,20 +57,26 @@ func (a *app) reader() (api.Service, error) {
 }
 
 // own is what a store of the user's own is worked on with.
-func (a *app) own() (service.Own, error) {
-	rules, err := a.scriptRules()
+func (a *app) own(c clientconf.Conf) (service.Own, error) {
+	rules, err := a.scriptRules(c)
 	if err != nil {
 		return service.Own{}, err
 	}
-	mirrors, err := clientconf.Mirrors(a.getenv("HPCENV_CONF"))
+	mirrors, err := a.mirrors()
+	return service.Own{Scripts: rules, Mirrors: mirrors, Env: a.getenv}, err
+}
+
+// mirrors are the site's.
+func (a *app) mirrors() ([]mirror.Rule, error) {
+	found, err := clientconf.Mirrors(a.getenv("HPCENV_CONF"))
 	if err != nil {
-		return service.Own{}, api.Errorf(api.ExitUsage, "%v\nnext: mend what is named there", err)
+		return nil, api.Errorf(api.ExitUsage, "%v\nnext: mend what is named there", err)
 	}
-	own := service.Own{Scripts: rules, Env: a.getenv}
-	for _, m := range mirrors {
-		own.Mirrors = append(own.Mirrors, mirror.Rule(m))
+	var out []mirror.Rule
+	for _, m := range found {
+		out = append(out, mirror.Rule(m))
 	}
-	return own, nil
+	return out, nil
 }
 
 // bring lets a daemon's client fetch what needs the user's credentials.
@@ -82,17 +85,24 @@ func (a *app) bring(svc api.Service) error {
 	if !remote {
 		return nil
 	}
-	own, err := a.own()
+	mirrors, err := a.mirrors()
 	if err != nil {
 		return err
 	}
-	client.Bring = service.NewBringer(own).Bring
+	client.Bring = service.NewBringer(service.Own{Mirrors: mirrors, Env: a.getenv}).Bring
 	return nil
 }
 
-// scriptRules are the packages whose link scripts the user wants run: those of the
-// flags, or else of the variable, which makes all commands ask for the same.
-func (a *app) scriptRules() ([]prepare.ScriptRule, error) {
+// scriptRules are the packages whose link scripts the user wants run in a store of
+// their own: those of the flags, or else of the variable, which makes all commands
+// ask for the same. None with a daemon, which goes by the administrator's rules.
+func (a *app) scriptRules(c clientconf.Conf) ([]prepare.ScriptRule, error) {
+	if c.Socket != "" {
+		if len(a.scripts) > 0 {
+			return nil, api.Errorf(api.ExitUsage, "which link scripts run in the cluster's environments is the administrator's to say (scripts.allow of hpcenvd)\nnext: leave out --run-scripts, or prepare in a store of your own (--store)")
+		}
+		return nil, nil
+	}
 	text := strings.Join(a.scripts, " ")
 	if text == "" {
 		text = a.getenv("HPCENV_RUN_SCRIPTS")

@@ -68,7 +68,11 @@ func (a *app) prepare(ctx context.Context, path string, f prepareFlags) error {
 	if err := a.bring(svc); err != nil {
 		return err
 	}
-	shown := newProgress(a.stderr, header(req.Lock), false)
+	show := showAll
+	if f.dryRun {
+		show = showDry
+	}
+	shown := newProgress(a.stderr, header(req.Lock), show)
 	report := shown.report
 	if a.json {
 		report = nil
