@@ -79,15 +79,14 @@ func (s *Store) dirMode(mode os.FileMode) os.FileMode {
 	if s.private == nil {
 		return mode
 	}
-	// What is made inside belongs to the group, whoever makes it.
-	return mode.Perm()&^0o027 | os.ModeSetgid
+	return mode.Perm() &^ 0o027
 }
 
 // giveToGroup makes path the group's.
 func (s *Store) giveToGroup(path string) error {
 	err := os.Lchown(path, -1, s.private.gid)
 	if errors.Is(err, unix.EPERM) {
-		return fmt.Errorf("%w: the account of the store (uid %d) cannot give %s to group %d; make it a member of the group, or give hpcenvd CAP_CHOWN (AmbientCapabilities in its unit)",
+		return fmt.Errorf("%w: the account of the store (uid %d) cannot give %s to group %d; make it a member of the group, or give hpcenvd CAP_CHOWN (AmbientCapabilities and CapabilityBoundingSet in its unit)",
 			ErrStore, s.format.OwnerUID, path, s.private.gid)
 	}
 	return storeError("change the group of", path, err)

@@ -80,7 +80,7 @@ func TestPrivateIsTheGroups(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && (st.Mode().Perm() != 0o750 || st.Mode()&os.ModeSetgid == 0) {
+		if d.IsDir() && st.Mode() != os.ModeDir|0o750 {
 			t.Errorf("%s has mode %v", path, st.Mode())
 		}
 		if got := int(st.Sys().(*syscall.Stat_t).Gid); d.IsDir() && got != gid {
@@ -124,7 +124,13 @@ func TestOwnStoreNeedsNoPrivatePart(t *testing.T) {
 func TestPrivateNeedsTheGroup(t *testing.T) {
 	if os.Getenv("HPCENV_TEST_PRIVATE") != "" {
 		s := clusterStore(t)
-		_, err := s.Private(54321)
+		// Of this group it is a member: that is enough.
+		p, err := s.Private(54322)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustIngest(t, p, makeConda(t, member{name: "share/x", body: "x"}), FormatConda)
+		_, err = s.Private(54321)
 		if !errors.Is(err, ErrStore) || !strings.Contains(err.Error(), "make it a member of the group, or give hpcenvd CAP_CHOWN") {
 			t.Errorf("got %v", err)
 		}
@@ -159,7 +165,7 @@ func TestPrivateNeedsTheGroup(t *testing.T) {
 	}
 	cmd := exec.Command(program, "-test.run=^TestPrivateNeedsTheGroup$", "-test.v")
 	cmd.Dir, cmd.Env = dir, []string{"TMPDIR=" + dir, "HOME=" + dir, "HPCENV_TEST_PRIVATE=1"}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345, Groups: []uint32{54322}}}
 	out, err := cmd.CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte("--- PASS: TestPrivateNeedsTheGroup")) {
 		t.Fatalf("as another user: %v\n%s", err, out)

@@ -136,7 +136,7 @@ func (s *Store) ensureDir(path string, mode os.FileMode) error {
 	} else if err != nil {
 		return storeError("create directory", path, err)
 	}
-	// The owner first: a change of it takes the bits for groups away.
+	// The owner first: a change of it may take bits of the mode away.
 	if err := s.own(path); err != nil {
 		return err
 	}
