@@ -43,6 +43,9 @@ func (r *run) build(ctx context.Context, targets []target, res *Result) error {
 	for _, p := range missing {
 		bytes += p.size()
 	}
+	if err := r.offline(missing); err != nil {
+		return err
+	}
 	res.PackagesNew, res.PackagesKept = len(missing), len(all)-len(missing)
 	res.BytesFetched = bytes
 	r.progress.start(res.PackagesKept, len(all), bytes)
@@ -58,7 +61,7 @@ func (r *run) build(ctx context.Context, targets []target, res *Result) error {
 	}
 	defer release()
 	if res.BytesFetched, err = r.obtain(ctx, need, missing); err != nil {
-		return err
+		return needCredential(err, missing, r.deps.Store.HasArchive)
 	}
 	for i, t := range targets {
 		if err := r.link(ctx, t, need.manifests, &res.Environments[i]); err != nil {

@@ -38,6 +38,8 @@ var allowed = map[string][]string{
 	"internal/condatest":     {},
 	"internal/wheeltest":     {},
 	"internal/faultfs":       {},
+
+	"internal/channelservers": {"internal/testdata"},
 }
 
 // notInCLI must not be linked into cmd/hpcenv, and why.
@@ -54,6 +56,7 @@ var notInCLI = map[string]string{
 	module + "internal/condatest":         "tests",
 	module + "internal/wheeltest":         "tests",
 	module + "internal/faultfs":           "tests",
+	module + "internal/channelservers":    "tests",
 	module + "daemon/server":              "the service's side",
 	module + "daemon/config":              "the service's side",
 }
