@@ -27,9 +27,9 @@ func TestNotALock(t *testing.T) {
 	for text, says := range map[string]string{
 		"":                             "empty",
 		"# only a comment\n":           "empty",
-		"a: [":                         "not YAML",
+		"version: 7\na: [":             "not YAML",
 		"{":                            "not YAML",
-		"a: \xff":                      "not YAML",
+		"version: 7\na: \xff":          "not YAML",
 		"- 1":                          "a list",
 		"hello":                        "a text",
 		"environments: {}":             "no `version`",
@@ -76,8 +76,8 @@ func TestOtherVersions(t *testing.T) {
 	for text, says := range map[string][]string{
 		"version: 8":                     {"8", "up to 7", "next:"},
 		"version: 1000":                  {"1000", "up to 7"},
-		"package: []\nversion: 1":        {"version 1 is not read", "pixi lock"},
-		"# c\nversion: 5\npackages: [1]": {"version 5 is not read", "pixi lock"},
+		"package: []\nversion: 2":        {"version 2 of pixi's locks is not read", "`pixi lock`"},
+		"# c\nversion: 3\npackages: [1]": {"version 3 of pixi's locks is not read", "`pixi lock`"},
 	} {
 		_, err := lockfile.Parse([]byte(text))
 		var version *lockfile.VersionError

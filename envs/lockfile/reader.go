@@ -43,12 +43,16 @@ type value struct {
 // the other two pixi never writes.
 func read(data []byte) (value, error) {
 	if len(data) > maxSize {
-		return value{}, fmt.Errorf("%w: it has %d bytes; this hpcenv reads at most %d", ErrLock, len(data), maxSize)
+		return value{}, tooLarge(len(data))
 	}
 	if v, ok := readBlock(data); ok {
 		return v, v.checkAllKeys()
 	}
 	return readYAML(data)
+}
+
+func tooLarge(n int) error {
+	return fmt.Errorf("%w: it has %d bytes; this hpcenv reads at most %d", ErrLock, n, maxSize)
 }
 
 // readYAML reads whatever YAML there is.
