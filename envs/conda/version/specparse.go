@@ -121,7 +121,9 @@ func parseClause(s string) (node, error) {
 	for strings.HasSuffix(base, ".*") {
 		base = strings.TrimSuffix(base, ".*")
 	}
-	base = strings.TrimSuffix(base, "*")
+	if base == s {
+		base = strings.TrimSuffix(s, "*")
+	}
 	glob := base != s
 	s = base
 	if strings.Contains(s, "*") {
