@@ -16,7 +16,8 @@ type CondaRequest struct {
 	// Spec is what is asked of it; nil if it is not an ordinary archive of a
 	// channel (Source), or in a form that is not known here.
 	Spec *matchspec.MatchSpec
-	// Source: it is built from a path, a git repository or an archive of sources.
+	// Source: it is built from a path, a git repository or an archive of sources,
+	// or only what it needs to be built is wanted (`dev`).
 	Source bool
 	// Conditional: it counts on some machines only (`when`). Condition is the
 	// text, "" if it is in another form.
@@ -41,6 +42,10 @@ func (m *manifest) readConda(under string, v *node) []CondaRequest {
 			}
 			out = append(out, r)
 		}
+	}
+	// What is developed here is not installed, but what it needs is.
+	for _, e := range m.entries(under+"dev", v.Get("dev")) {
+		out = append(out, CondaRequest{Name: strings.ToLower(e.Key), Source: true, Conditional: true, Line: e.Value.Line})
 	}
 	return out
 }
@@ -79,7 +84,7 @@ func (m *manifest) readCondaRequest(key, name string, v *node) CondaRequest {
 		text += "[" + strings.Join(pairs, ", ") + "]"
 	}
 	// pixi knows forms that are not known here; what it makes of them is in the lock.
-	if spec, err := matchspec.Parse(text); err == nil && spec.Name == r.Name {
+	if spec, err := matchspec.Parse(text); err == nil && spec.Name == r.Name && !strings.ContainsAny(spec.Build.String(), " \t") {
 		r.Spec = spec
 		if extras := v.Get("extras"); extras != nil {
 			r.Spec.Extras = m.texts(key+".extras", extras)

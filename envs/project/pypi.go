@@ -1,14 +1,18 @@
 package project
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/hpcenv/hpcenv/envs/conda/matchspec"
 	"github.com/hpcenv/hpcenv/envs/python/marker"
 	"github.com/hpcenv/hpcenv/envs/python/name"
 	"github.com/hpcenv/hpcenv/envs/python/requirement"
 	"github.com/hpcenv/hpcenv/envs/python/version"
 	"github.com/hpcenv/hpcenv/envs/tomltree"
 )
+
+var anyPython = &matchspec.MatchSpec{Name: "python"}
 
 func normalize(s string) string { return name.Normalize(s) }
 
@@ -83,6 +87,12 @@ func (m *manifest) readPyproject(p *Project) {
 	}
 	own := normalize(m.first("name", m.pyproject.Get("project")))
 	base := &p.features[defaultName].base
+	if requires := m.pyproject.Get("project", "requires-python"); requires != nil && requires.Kind == tomltree.String {
+		// pixi adds the Python that this asks for, unless the manifest names one.
+		if !slices.ContainsFunc(base.conda, func(r CondaRequest) bool { return r.Name == "python" }) {
+			base.conda = append(base.conda, CondaRequest{Name: "python", Spec: anyPython, Conditional: true, Line: requires.Line})
+		}
+	}
 	base.python = append(base.python, pep508(m.pyproject.Get("project", "dependencies"), nil, own, 0)...)
 	for _, groups := range []*node{m.pyproject.Get("project", "optional-dependencies"), m.pyproject.Get("dependency-groups")} {
 		if groups == nil || groups.Kind != tomltree.Table {

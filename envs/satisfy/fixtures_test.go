@@ -24,16 +24,27 @@ var notSeen = map[string]string{
 	"wheels-with-wrong-tags":                  "the tags of wheels are judged when they are installed",
 }
 
-// Manifests of real projects are satisfied by the locks that came with them.
+// Manifests of real projects are satisfied by the locks that came with them. More
+// projects than those of the shared data lie below HPCENV_PIXI_PROJECTS.
 func TestRealProjects(t *testing.T) {
-	base := filepath.Join(testdata.Shared(t), "data", "locks")
 	seen := 0
+	for _, base := range []string{filepath.Join(testdata.Shared(t), "data", "locks"), os.Getenv("HPCENV_PIXI_PROJECTS")} {
+		if base != "" {
+			seen += realProjects(t, base)
+		}
+	}
+	if t.Logf("%d projects", seen); seen < 3 {
+		t.Error("too few projects")
+	}
+}
+
+func realProjects(t *testing.T, base string) (seen int) {
 	err := filepath.WalkDir(base, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.Name() != "pixi.toml" || strings.Contains(path, "/tests/data/") {
+		if err != nil || entry.Name() != project.LockName || strings.Contains(path, "/tests/data/") {
 			return err
 		}
-		if _, err := os.Stat(filepath.Join(filepath.Dir(path), project.LockName)); err != nil {
-			return nil
+		if p, err := project.Load(filepath.Dir(path)); err == nil && p == nil {
+			return nil // its manifest is not here
 		}
 		t.Run(strings.TrimPrefix(filepath.Dir(path), base), func(t *testing.T) {
 			seen++
@@ -48,9 +59,7 @@ func TestRealProjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if t.Logf("%d projects", seen); seen < 3 {
-		t.Error("too few projects")
-	}
+	return seen
 }
 
 // pair reads a manifest and the lock beside it.
