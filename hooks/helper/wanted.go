@@ -35,6 +35,8 @@ type wanted struct {
 	// activation is the canonical JSON of the manifest's part, nil if none.
 	activation []byte
 	actDigest  string
+	// project beside the lock; nil = none.
+	project *project.Project
 }
 
 // inline returns the activation if it is small enough to travel, else nil.
@@ -90,6 +92,7 @@ func (s *submission) wanted() (*wanted, error) {
 			return nil, refuse(api.ExitUsage, "%w", err)
 		}
 	}
+	w.project = proj
 	m, err := proj.Activation(name)
 	var unknown *project.UnknownEnvironmentError
 	switch {
