@@ -146,7 +146,7 @@ func (c *platformCheck) require(w wanted) {
 			return
 		}
 		if !slices.Contains(s.overridden, w.name) {
-			c.add(w.line, "%s: the Python package %s is %s and not locked", c.where(), w.name, w.asked())
+			c.here(w.line, "the Python package %s is %s and not locked", w.name, w.asked())
 		}
 		return
 	}
@@ -179,7 +179,7 @@ func (c *platformCheck) condaVersion(w wanted, p *lockfile.CondaPackage) {
 		return
 	}
 	if !w.versions.Contains(v) {
-		c.add(w.line, "%s: the Python package %s %s is %s, and the conda package %s %s is locked for it", c.where(), w.name, w.versions, w.asked(), p.Name, p.Version)
+		c.here(w.line, "the Python package %s %s is %s, and the conda package %s %s is locked for it", w.name, w.versions, w.asked(), p.Name, p.Version)
 	}
 }
 
@@ -190,7 +190,7 @@ func (c *platformCheck) pythonVersion(w wanted, p *lockfile.PyPIPackage) {
 	}
 	if p.Version == "" {
 		if w.by == "" && c.lock.Version >= 7 && !p.Local && p.Index == "" && !p.Direct {
-			c.add(w.line, "%s: the Python package %s is locked without a version", c.where(), w.name)
+			c.here(w.line, "the Python package %s is locked without a version", w.name)
 		}
 		return
 	}
@@ -198,7 +198,7 @@ func (c *platformCheck) pythonVersion(w wanted, p *lockfile.PyPIPackage) {
 	if err != nil || !w.known || w.versions.Contains(v) {
 		return
 	}
-	c.add(w.line, "%s: the Python package %s %s is %s, and %s is locked", c.where(), w.name, w.versions, w.asked(), p.Version)
+	c.here(w.line, "the Python package %s %s is %s, and %s is locked", w.name, w.versions, w.asked(), p.Version)
 }
 
 // pythonIndex compares the index of a package that the manifest itself asks for;
@@ -214,12 +214,12 @@ func (c *platformCheck) pythonIndex(w wanted, p *lockfile.PyPIPackage) {
 	switch {
 	case w.index != "":
 		if !sameURL(w.index, have) {
-			c.add(w.line, "%s: the Python package %s is asked for from %s, and was locked from %s", c.where(), w.name, lockfile.RedactURL(w.index), have)
+			c.here(w.line, "the Python package %s is asked for from %s, and was locked from %s", w.name, lockfile.RedactURL(w.index), have)
 		}
 	case slices.ContainsFunc(c.env.Indexes, func(i string) bool { return sameURL(i, have) }):
 	case slices.ContainsFunc(c.env.FindLinks, func(i string) bool { return sameURL(i, have) }):
 	default:
-		c.add(w.line, "%s: the Python package %s was locked from %s, which the manifest no longer says", c.where(), w.name, have)
+		c.here(w.line, "the Python package %s was locked from %s, which the manifest no longer says", w.name, have)
 	}
 }
 

@@ -76,7 +76,7 @@ a=` + "`pixi run test`" + `
 func TestTextIsOneLine(t *testing.T) {
 	w := Scan([]byte("#!/bin/sh\npixi run 'a\nb\x1b[1m'\n"), nil)
 	if len(w) != 1 || strings.ContainsAny(w[0].Text("job\x07.sh"), "\n\x1b\x07") {
-		t.Errorf("%q", w)
+		t.Errorf("%+v", w)
 	}
 }
 
