@@ -12,8 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/envs/activation"
 	"github.com/hpcenv/hpcenv/envs/project"
 	"github.com/hpcenv/hpcenv/envs/task"
+	"github.com/hpcenv/hpcenv/hooks/pin"
 	"github.com/hpcenv/hpcenv/hooks/wrapper"
 )
 
@@ -42,11 +44,19 @@ the default environment does not have the task and one other has, that is taken.
 			if err := notADirectory(args[0], cmd.CommandPath()); err != nil {
 				return err
 			}
+			named := cmd.Flags().Changed("environment")
+			job := a.ofJob(*f, named)
+			if job != nil {
+				f.environment, named = job.Environment, true
+			}
 			if !executable {
 				var err error
-				if args, err = a.task(f, cmd.Flags().Changed("environment"), args); err != nil {
+				if args, err = a.task(f, named, args); err != nil {
 					return err
 				}
+			}
+			if job != nil {
+				return a.ended(wrapper.Direct(args, os.Environ(), job.ID))
 			}
 			return a.wrap(cmd.Context(), *f, func(ctx context.Context, o wrapper.Options) (int, error) { return wrapper.Run(ctx, o, args) })
 		},
@@ -57,6 +67,23 @@ the default environment does not have the task and one other has, that is taken.
 	// What follows the command is the command's.
 	cmd.Flags().SetInterspersed(false)
 	return cmd
+}
+
+// ofJob returns the pin of the job that this process is part of, if the
+// environment that is meant is the job's own and active here: the same lock, by
+// its path, and the same environment. It then runs as it was submitted, whatever
+// became of the lock since.
+func (a *app) ofJob(f wrapFlags, named bool) *pin.Pin {
+	p, err := pin.Decode(a.getenv(pin.Variable))
+	if err != nil || named && f.environment != p.Environment {
+		return nil
+	}
+	id, _, _, active := activation.Active(os.Environ())
+	path, _, err := project.FindLock(f.lock)
+	if err != nil || !active || id != p.ID || path != p.LockPath {
+		return nil
+	}
+	return p
 }
 
 // manifest reads the manifest beside the lock that is meant; nil = there is none.

@@ -91,6 +91,11 @@ func (a *app) wrap(ctx context.Context, f wrapFlags, do func(context.Context, wr
 		Report:      shown.report,
 	})
 	shown.close()
+	return aboutLock(a.ended(code, err), req.LockPath)
+}
+
+// ended keeps the exit code of a program, and the reason why it could not be run.
+func (a *app) ended(code int, err error) error {
 	switch {
 	case err == nil:
 		a.code = code
@@ -98,5 +103,5 @@ func (a *app) wrap(ctx context.Context, f wrapFlags, do func(context.Context, wr
 	case code == wrapper.ExitNotFound || code == wrapper.ExitNotRunnable:
 		return &api.Error{Code: code, Message: err.Error()}
 	}
-	return aboutLock(err, req.LockPath)
+	return err
 }
