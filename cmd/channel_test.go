@@ -42,10 +42,14 @@ func packages() []condatest.Package {
 	}
 	var out []condatest.Package
 	for _, subdir := range []string{"linux-64", "linux-aarch64"} {
-		for _, name := range []string{"tool", "slow", "wrong", "gone", "cut"} {
+		for _, name := range []string{"tool", "slow", "wrong", "gone", "cut", "closed"} {
 			out = append(out, script(name, subdir))
 		}
 	}
+	out = append(out, condatest.Package{Name: "scripted", Version: "1.0", Build: "0", Noarch: "generic", Files: []condatest.File{
+		{Path: "bin/.scripted-post-link.sh", Content: "echo made > $PREFIX/share/scripted/made\necho set up > $PREFIX/.messages.txt\n", Exec: true},
+		{Path: "share/scripted/readme", Content: "read me\n"},
+	}})
 	return append(out, condatest.Package{Name: "data", Version: "2.0", Build: "0", Noarch: "generic", Files: []condatest.File{
 		{Path: "share/data/readme", Content: "read me\n"}, {Path: "share/data/link", Link: "readme"},
 	}})
@@ -92,6 +96,12 @@ func (c *channel) serve(w http.ResponseWriter, r *http.Request) {
 	case !ok, strings.HasPrefix(name, "gone-"):
 		http.NotFound(w, r)
 		return
+	case strings.HasPrefix(name, "closed-"):
+		if user, password, _ := r.BasicAuth(); user != "me" || password != closedPassword {
+			w.Header().Set("WWW-Authenticate", `Basic realm="closed"`)
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		}
 	case strings.HasPrefix(name, "slow-"):
 		select {
 		case <-c.open:
@@ -106,6 +116,9 @@ func (c *channel) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	http.ServeContent(noRange{w}, r, "", time.Time{}, strings.NewReader(string(data)))
 }
+
+// closedPassword opens the packages called closed-*, for the user "me".
+const closedPassword = "planted-Secret+word"
 
 type noRange struct{ http.ResponseWriter }
 

@@ -12,6 +12,8 @@ KIND=$2
 . "$HERE/lib/common.sh"
 # shellcheck source=contrib/devcluster/lib/inner-mounts.sh
 . "$HERE/lib/inner-mounts.sh"
+# shellcheck source=contrib/devcluster/lib/inner-sandbox.sh
+. "$HERE/lib/inner-sandbox.sh"
 # shellcheck source=contrib/devcluster/lib/inner-parts.sh
 . "$HERE/lib/inner-parts.sh"
 

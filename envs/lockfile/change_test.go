@@ -91,7 +91,7 @@ var unread = regexp.MustCompile(`^ *(?:used_env_vars|glob|input|content_hash|sou
 // changed says something else, or is refused.
 func TestEveryChangeShows(t *testing.T) {
 	root := filepath.Join(testdata.Shared(t), "data", "locks")
-	samples := 40
+	samples := 20
 	if testing.Short() {
 		samples = 8
 	}

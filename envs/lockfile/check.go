@@ -132,6 +132,13 @@ func (p *Platform) inconsistencies() []string {
 	if len(noarchPython) > 0 && !provided("python") {
 		list = append(list, "python is not there, but packages for any python are: "+strings.Join(noarchPython, ", "))
 	}
+	if len(p.PyPI) > 0 && !provided("python") {
+		names := make([]string, len(p.PyPI))
+		for i, pkg := range p.PyPI {
+			names[i] = pkg.Name
+		}
+		list = append(list, "python is not there, but Python packages are: "+strings.Join(names, ", "))
+	}
 	return list
 }
 

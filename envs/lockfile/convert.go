@@ -32,6 +32,16 @@ func condaEntry(g given, pkg *CondaPackage) (*entry, error) {
 	}
 }
 
+// archiveEntry is condaEntry for a location that must be an archive's; key is where
+// the lock has it.
+func archiveEntry(key string, g given, pkg *CondaPackage) (*entry, error) {
+	if _, archive := archiveName(fileName(pkg.Location)); !archive {
+		return nil, fmt.Errorf("%w: line %d: `%s` must end in the name of a conda archive (name-version-build.conda or .tar.bz2), it is %s",
+			ErrLock, pkg.Line, key, RedactURL(pkg.Location))
+	}
+	return condaEntry(g, pkg)
+}
+
 const (
 	reasonSource     = "a source package, which would have to be built"
 	reasonCondaWheel = "a wheel from a conda channel, which is not installed"

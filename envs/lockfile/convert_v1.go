@@ -58,13 +58,7 @@ func (p *v1Package) convert() (*entry, error) {
 	if p.pypi != nil {
 		return pypiEntry(p.pypi, true)
 	}
-	pkg := &p.conda.pkg
-	e, err := condaEntry(p.conda.given, pkg)
-	if err == nil && pkg.FileName == "" {
-		err = fmt.Errorf("%w: line %d: `url` must end in the name of a conda archive (name-version-build.conda or .tar.bz2), it is %s",
-			ErrLock, pkg.Line, RedactURL(pkg.Location))
-	}
-	return e, err
+	return archiveEntry("url", p.conda.given, &p.conda.pkg)
 }
 
 // onceEach drops what a platform has in two categories.

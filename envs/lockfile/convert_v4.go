@@ -1,7 +1,5 @@
 package lockfile
 
-import "fmt"
-
 // noKind is how `noarch` says that a package is none.
 var noKind = "none"
 
@@ -25,13 +23,9 @@ func (m *v4Lock) convert(lock *Lock) error {
 		if p.conda.noarch == nil {
 			p.conda.noarch = &noKind // these versions say it where there is one
 		}
-		e, err := condaEntry(p.conda.given, &p.conda.pkg)
+		e, err := archiveEntry("url", p.conda.given, &p.conda.pkg)
 		if err != nil {
 			return err
-		}
-		if p.conda.pkg.FileName == "" {
-			return fmt.Errorf("%w: line %d: `url` must end in the name of a conda archive (name-version-build.conda or .tar.bz2), it is %s",
-				ErrLock, p.conda.pkg.Line, RedactURL(p.conda.pkg.Location))
 		}
 		conda[p.conda.pkg.Location] = append(conda[p.conda.pkg.Location], e)
 	}

@@ -83,9 +83,5 @@ func (p *v7Package) convert() (*entry, error) {
 			Location: p.location, Name: name, CondaName: true, Reason: reasonCondaWheel, Entry: p.entry.whole(), Line: p.line,
 		}}, nil
 	}
-	if _, archive := archiveName(file); !archive {
-		return nil, fmt.Errorf("%w: line %d: `conda` must end in the name of a conda archive (name-version-build.conda or .tar.bz2), it is %s",
-			ErrLock, p.line, RedactURL(p.location))
-	}
-	return condaEntry(p.conda.given, &p.conda.pkg)
+	return archiveEntry("conda", p.conda.given, &p.conda.pkg)
 }

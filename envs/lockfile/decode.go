@@ -66,6 +66,15 @@ func (d *decoder) size(key string, v *value) int64 {
 	return 0
 }
 
+// timestamp reads one in seconds or milliseconds; 0 if absent.
+func (d *decoder) timestamp(key string, v *value) int64 {
+	n := milliseconds(d.size(key, v))
+	if n > lastSecond*1000+999 {
+		d.failf(v.line, "`%s` is %s, which is after the year 9999", key, v.text)
+	}
+	return n
+}
+
 // texts reads a list of texts; nil if absent.
 func (d *decoder) texts(key string, v *value) []string {
 	if !d.is(key, v, list) {

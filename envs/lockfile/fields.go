@@ -57,7 +57,7 @@ func (c *condaFields) read(d *decoder, key string, v *value) {
 	case "size":
 		c.pkg.Size = d.size(key, v)
 	case "timestamp":
-		c.pkg.Timestamp = milliseconds(d.size(key, v))
+		c.pkg.Timestamp = d.timestamp(key, v)
 	case "python_site_packages_path":
 		c.pkg.PythonSitePackagesPath = d.text(key, v)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -50,7 +51,7 @@ func (e *ForeignError) Unwrap() error { return ErrLock }
 type NeedsTargetError struct{ Format Format }
 
 func (e *NeedsTargetError) Error() string {
-	return fmt.Sprintf("%s: a %s is not read yet; next: add a pixi.toml (`pixi init --import pyproject.toml`) and run `pixi lock`", ErrLock, e.Format)
+	return fmt.Sprintf("%s: a %s is not read yet; next: `pixi init` in the project, then `pixi lock`, make a pixi.lock", ErrLock, e.Format)
 }
 
 func (e *NeedsTargetError) Unwrap() error { return ErrLock }
@@ -88,16 +89,21 @@ func detect(data []byte) (Format, *value, error) {
 		}
 		return 0, nil, err
 	}
-	keys = map[string]string{}
-	for key, val := range root.pairs {
-		keys[key.text] = val.text
-	}
 	if root.kind != mapping {
 		return 0, nil, fmt.Errorf("%w: line %d: a lock is a mapping, this is %s", ErrLock, root.line, root.kind)
+	}
+	keys = map[string]string{}
+	for _, key := range tellingKeys {
+		if val := root.get(key); val != nil {
+			keys[key] = val.text
+		}
 	}
 	format, err := detectYAML(keys)
 	return format, &root, err
 }
+
+// tellingKeys are the keys at the top of a file by which YAML is told apart.
+var tellingKeys = []string{"version", "environments", "packages", "package", "metadata", "dependencies"}
 
 // detectYAML goes by the keys of the whole file.
 func detectYAML(keys map[string]string) (Format, error) {
@@ -118,10 +124,11 @@ func detectYAML(keys map[string]string) (Format, error) {
 	return 0, fmt.Errorf("%w: it has no `version`; is it a pixi.lock?", ErrLock)
 }
 
-// yamlKeys finds the keys of a mapping that is written in block style, with the
-// texts behind them; not sure if there is anything else at the left edge.
+// yamlKeys finds the telling keys of a mapping that is written in block style,
+// with the texts behind them; not sure if there is anything else at the left edge.
 func yamlKeys(data []byte) (keys map[string]string, sure bool) {
 	keys, sure = map[string]string{}, true
+	found := false
 	for len(data) > 0 {
 		line := data
 		if i := bytes.IndexByte(data, '\n'); i >= 0 {
@@ -145,10 +152,13 @@ func yamlKeys(data []byte) (keys map[string]string, sure bool) {
 			sure = false
 			continue
 		}
-		rest, _, _ = strings.Cut(rest, " #")
-		keys[key] = strings.TrimRight(rest, " ")
+		found = true
+		if slices.Contains(tellingKeys, key) {
+			rest, _, _ = strings.Cut(rest, " #")
+			keys[key] = strings.TrimRight(rest, " ")
+		}
 	}
-	return keys, sure && len(keys) > 0
+	return keys, sure && found
 }
 
 var (
@@ -183,11 +193,16 @@ func firstLine(data []byte) []byte {
 // detectTOML goes by the keys before the first table and by the tables' heads.
 func detectTOML(data []byte) (Format, error) {
 	keys, heads := map[string]bool{}, map[string]bool{}
+	inTable := false
 	for line := range bytes.Lines(data) {
 		line = bytes.TrimRight(line, " \t\r\n")
-		if m := tomlHeader.FindSubmatch(line); m != nil {
-			heads[string(m[1])+string(m[2])] = true
-		} else if len(heads) == 0 && tomlKey.Match(line) {
+		if len(line) > 0 && line[0] == '[' {
+			m := tomlHeader.FindSubmatch(line)
+			inTable = inTable || m != nil
+			if m != nil && len(heads) < 1000 { // enough of them have come by
+				heads[string(m[1])+string(m[2])] = true
+			}
+		} else if !inTable && len(keys) < 1000 && tomlKey.Match(line) {
 			key, _, _ := bytes.Cut(line, []byte("="))
 			keys[strings.Trim(string(key), " \t\"'")] = true
 		}

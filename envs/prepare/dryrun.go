@@ -8,6 +8,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/envs/lockinfo"
 	"github.com/hpcenv/hpcenv/envs/materialize"
 )
 
@@ -55,13 +56,10 @@ type DryEnvironment struct {
 // What packages hold, by the size of their archives: averages over the packages
 // of a Python stack for data analysis. Single packages differ from it by far.
 const (
-	archiveBytesPerFile = 7000 // packed bytes
-	filesPerDirectory   = 9    // within one package
-	filesPerOwn         = 12   // empty, patched or copied ones, and as many links
-	unpackedPerPacked   = 3.3
-	recordBytesPerFile  = 300 // in conda-meta and in the manifest
-	// assumedArchive is taken for one of unknown size, in bytes.
-	assumedArchive = 400 << 10
+	filesPerDirectory  = 9  // within one package
+	filesPerOwn        = 12 // empty, patched or copied ones, and as many links
+	unpackedPerPacked  = 3.3
+	recordBytesPerFile = 300 // in conda-meta and in the manifest
 )
 
 // dryRun reckons what the run would do.
@@ -158,6 +156,7 @@ func (r *run) dryByteCode(t target, plan *materialize.Plan, need *shelf, out *Dr
 			return err
 		}
 		if complete {
+			out.Estimated = plan.Unknown() > 0
 			return nil
 		}
 	}
@@ -214,9 +213,9 @@ func (r *run) guessTree(t target, known []materialize.Package, method string, ou
 func (r *run) guess(p *lockfile.CondaPackage) (size int64, files int) {
 	size = p.Size
 	if size <= 0 {
-		size = assumedArchive
+		size = lockinfo.AssumedArchive
 	}
-	files = 1 + int(size/archiveBytesPerFile)
+	files = lockinfo.GuessFiles(size)
 	if r.byteCode && p.Noarch == "python" {
 		files *= 2 // such packages never come with byte-code
 	}

@@ -44,6 +44,9 @@ func (r *run) build(ctx context.Context, targets []target, res *Result) error {
 	for _, p := range missing {
 		bytes += p.Size
 	}
+	if err := r.offline(missing); err != nil {
+		return err
+	}
 	res.PackagesNew, res.PackagesKept = len(missing), len(all)-len(missing)
 	res.BytesFetched = bytes
 	r.progress.start(res.PackagesKept, len(all), bytes)
@@ -59,7 +62,7 @@ func (r *run) build(ctx context.Context, targets []target, res *Result) error {
 	}
 	defer release()
 	if res.BytesFetched, err = r.obtain(ctx, need, missing); err != nil {
-		return err
+		return needCredential(err, missing, r.deps.Store.HasArchive)
 	}
 	for i, t := range targets {
 		if err := r.link(ctx, t, need.manifests, &res.Environments[i]); err != nil {
@@ -83,6 +86,7 @@ func (r *run) slot(ctx context.Context, res *Result) (release func(), err error)
 // link makes and publishes one target, unless it is there.
 func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Manifest, out *Environment) error {
 	if out.Meta != nil {
+		r.noteScripts(t.env, t.subdir, out.Meta, false)
 		return nil
 	}
 	provenance, err := json.Marshal(struct {
@@ -94,6 +98,9 @@ func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Ma
 	packages := make([]materialize.Package, 0, len(t.platform.Conda))
 	for _, p := range t.platform.Conda {
 		packages = append(packages, materialize.Package{Lock: p, Manifest: manifests[p.SHA256]})
+	}
+	if err := r.confirmScripts(ctx, t, packages); err != nil {
+		return fmt.Errorf("environment %q for %s: %w", t.env, t.subdir, err)
 	}
 	r.progress.send(Event{Type: EventLink, Environment: t.env, Platform: t.subdir})
 	meta, made, err := materialize.Materialize(ctx, r.deps.Store, materialize.Request{
@@ -110,7 +117,7 @@ func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Ma
 		return fmt.Errorf("environment %q for %s: %w", t.env, t.subdir, err)
 	}
 	out.Meta, out.New = meta, made
-	r.noteScripts(t, meta, made)
+	r.noteScripts(t.env, t.subdir, meta, made)
 	if c := meta.ByteCode; c != nil {
 		if c.Skipped != "" {
 			r.note(fmt.Sprintf("%s for %s has no byte-code: %s", t.env, t.subdir, c.Skipped))

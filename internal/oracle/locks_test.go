@@ -119,3 +119,43 @@ func report(t *testing.T, name string, all []Difference) {
 		t.Errorf("%s: %s", name, d)
 	}
 }
+
+// TestBadLocks: with the bad locks of envs/lockfile, rattler does what the list
+// of verdicts says.
+func TestBadLocks(t *testing.T) {
+	dir := filepath.Join("..", "..", "envs", "lockfile", "testdata", "bad")
+	verdicts, err := os.ReadFile(filepath.Join(dir, "verdicts.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := t.TempDir()
+	d := NewDriver(interpreter(t), base)
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Errorf("the driver ended badly: %v", err)
+		}
+	})
+	both, onlyOurs, onlyTheirs := 0, 0, 0
+	for line := range strings.Lines(string(verdicts)) {
+		fields := strings.Split(strings.TrimRight(line, "\n"), "\t")
+		if len(fields) != 3 {
+			continue
+		}
+		verdict := "reads"
+		if err := d.ReadLock(t.Context(), filepath.Join(dir, fields[0]+".lock"), filepath.Join(base, "out"), filepath.Join(base, "rewritten")); err != nil {
+			verdict = "refuses"
+		}
+		if verdict != fields[1] {
+			t.Errorf("%s: rattler %s it, the list says that it %s it", fields[0], verdict, fields[1])
+		}
+		switch ours := fields[2] == "ok"; {
+		case ours == (verdict == "reads"):
+			both++
+		case ours:
+			onlyOurs++
+		default:
+			onlyTheirs++
+		}
+	}
+	t.Logf("%d locks: both do the same, %d only hpcenv reads, %d only rattler", both, onlyOurs, onlyTheirs)
+}

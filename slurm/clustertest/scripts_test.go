@@ -4,13 +4,14 @@ package clustertest
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,8 +23,9 @@ import (
 )
 
 // cmdBuildAccount: build-account DIR: a project in DIR whose lock has a package with a
-// post-link script, a daemon that allows it and hands it over, and the second user as
-// the build account, whose agent submits jobs to n1, until the story ends.
+// post-link script, for both architectures, a daemon that allows it and hands it over,
+// and the second user as the build account, whose agent submits jobs to n1 and a1,
+// until the story ends.
 func (c *cluster) cmdBuildAccount(t *testing.T) func(ts *testscript.TestScript, neg bool, args []string) {
 	return func(ts *testscript.TestScript, neg bool, args []string) {
 		if neg || len(args) != 1 {
@@ -31,12 +33,14 @@ func (c *cluster) cmdBuildAccount(t *testing.T) func(ts *testscript.TestScript, 
 		}
 		p := condatest.Package{Name: "scripted", Version: "1", Build: "0", Files: []condatest.File{
 			{Path: "share/scripted", Content: "as it was\n"},
-			{Path: "bin/.scripted-post-link.sh", Content: "set -e\necho made by $PKG_NAME > $PREFIX/share/made\n! [ -e " + c.store + " ]\n! [ -e /home ]\necho set up > $PREFIX/.messages.txt\n"},
+			{Path: "bin/.scripted-post-link.sh", Content: "set -e\necho made by $PKG_NAME on $(uname -m) > $PREFIX/share/made\n! [ -e " + c.store + " ]\n! [ -e /home ]\necho set up > $PREFIX/.messages.txt\n"},
 		}}
 		data := p.Conda(t)
-		path := "/linux-64/" + p.Dist() + ".conda"
+		p.Subdir = "linux-aarch64"
+		archives := map[string][]byte{"/linux-64/" + p.Dist() + ".conda": data, "/linux-aarch64/" + p.Dist() + ".conda": p.Conda(t)}
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path != path {
+			data, ok := archives[r.URL.Path]
+			if !ok {
 				http.NotFound(w, r)
 				return
 			}
@@ -45,12 +49,16 @@ func (c *cluster) cmdBuildAccount(t *testing.T) func(ts *testscript.TestScript, 
 			}
 		}))
 		ts.Defer(srv.Close)
-		sum := sha256.Sum256(data)
-		url := srv.URL + path
 		dir := ts.MkAbs(args[0])
 		ts.Check(os.MkdirAll(dir, 0o755))
-		lock := fmt.Sprintf("version: 6\nenvironments:\n  default:\n    channels:\n    - url: %s/\n    packages:\n      linux-64:\n      - conda: %s\npackages:\n- conda: %s\n  sha256: %s\n  size: %d\n",
-			srv.URL, url, url, hex.EncodeToString(sum[:]), len(data))
+		lock := fmt.Sprintf("version: 6\nenvironments:\n  default:\n    channels:\n    - url: %s/\n    packages:\n", srv.URL)
+		records := "packages:\n"
+		for _, path := range slices.Sorted(maps.Keys(archives)) {
+			subdir, data := strings.Split(path, "/")[1], archives[path]
+			lock += fmt.Sprintf("      %s:\n      - conda: %s%s\n", subdir, srv.URL, path)
+			records += fmt.Sprintf("- conda: %s%s\n  sha256: %x\n  size: %d\n", srv.URL, path, sha256.Sum256(data), len(data))
+		}
+		lock += records
 		ts.Check(os.WriteFile(filepath.Join(dir, "pixi.lock"), []byte(lock), 0o644))
 		ts.Check(chownTree(dir, user1))
 
@@ -76,10 +84,11 @@ func (c *cluster) cmdBuildAccount(t *testing.T) func(ts *testscript.TestScript, 
 			ts.Check(os.WriteFile(more, conf, 0o644))
 			ts.Check(c.devcluster("daemon", "start").Run())
 		}
-		restart(fmt.Appendf(before, "scripts:\n  allow:\n  - {channel: %q, package: scripted}\n  job_platforms: [linux-64]\n  spool: %s\n  wait: 2m\n", srv.URL, spool))
+		restart(fmt.Appendf(before, "scripts:\n  allow:\n  - {channel: %q, package: scripted}\n  job_platforms: [linux-64, linux-aarch64]\n  spool: %s\n  wait: 2m\n", srv.URL, spool))
 		ts.Defer(func() { restart(before) })
 
-		agent := c.devcluster("exec", "--as", user2, "--cwd", "/", "--", c.helper, "build-agent", "--spool", spool, "--program", c.helper, "--platform", "linux-64=--partition=all --nodelist=n1")
+		agent := c.devcluster("exec", "--as", user2, "--cwd", "/", "--", c.helper, "build-agent", "--spool", spool, "--program", c.helper,
+			"--platform", "linux-64=--partition=all --nodelist=n1", "--platform", "linux-aarch64=--partition=all --nodelist=a1")
 		agent.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		var log strings.Builder
 		agent.Stdout, agent.Stderr = &log, &log

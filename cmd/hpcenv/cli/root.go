@@ -7,7 +7,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -122,7 +121,7 @@ names, fitting that node.
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return api.Errorf(api.ExitUsage, "%v\nnext: %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(a.prepareCmd(), a.listCmd(), a.inspectCmd(), a.adminCmd(), a.versionCmd())
+	root.AddCommand(a.prepareCmd(), a.listCmd(), a.inspectCmd(), a.diffCmd(), a.adminCmd(), a.versionCmd())
 	root.AddCommand(a.wrapperCmds()...)
 	root.AddCommand(a.buildCmds()...)
 	return root
@@ -157,14 +156,17 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 		if err == nil {
 			return nil
 		}
-		if cmd.Parent() == nil && len(args) > 0 {
+		if cmd.HasSubCommands() && len(args) > 0 {
 			msg := fmt.Sprintf("unknown command %q", args[0])
+			if cmd.HasParent() {
+				msg += " of " + cmd.CommandPath()
+			}
 			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 				msg += fmt.Sprintf("; did you mean %s?", near[0])
 			}
-			err = errors.New(msg)
+			return api.Errorf(api.ExitUsage, "%s\nnext: %s --help", msg, cmd.CommandPath())
 		}
-		return api.Errorf(api.ExitUsage, "%v\nnext: %s --help", err, cmd.CommandPath())
+		return api.Errorf(api.ExitUsage, "%s: %s given; usage: %s\nnext: %s --help", cmd.CommandPath(), amount{len(args), "argument", "arguments"}, cmd.UseLine(), cmd.CommandPath())
 	}
 }
 

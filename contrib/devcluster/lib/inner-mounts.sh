@@ -65,6 +65,7 @@ root_enter() {
 		mount --bind "$path" "$new$path"
 	done <<<"$STATE"$'\n'"$HERE"$'\n'"$SHARES"
 	mkdir -p "$new/.outside" "$new$PREFIX_ROOT" "$new/etc/hpcenv"
+	[ "$NAME" != a1 ] || sandbox_lend "$new"
 	cd "$new"
 	pivot_root . .outside
 	umount --lazy /.outside

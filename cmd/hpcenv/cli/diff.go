@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hpcenv/hpcenv/envs/lockinfo"
+)
+
+func (a *app) diffCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "diff OLD NEW",
+		Short: "Say what a newer lock changes, per environment and platform",
+		Long: `Say what a newer lock changes: packages added, removed and changed per environment
+and platform, and what would have to be fetched. OLD and NEW are lock files or
+directories with one.`,
+		Args: usageArgs(cobra.ExactArgs(2)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			older, _, err := a.readLock(args[0])
+			if err != nil {
+				return err
+			}
+			newer, _, err := a.readLock(args[1])
+			if err != nil {
+				return err
+			}
+			d := lockinfo.Compare(older, newer)
+			if a.json {
+				return a.printJSON(d)
+			}
+			return diffText(plain{a.stdout}, d)
+		},
+	}
+	cmd.Flags().BoolVar(&a.json, "json", false, "print one JSON object")
+	return cmd
+}
+
+// diffText is a Difference for people.
+func diffText(out io.Writer, d *lockinfo.Difference) error {
+	if len(d.Added)+len(d.Removed)+len(d.Changed) == 0 {
+		_, err := fmt.Fprintln(out, "no environment differs")
+		return err
+	}
+	for _, e := range d.Changed {
+		fmt.Fprintf(out, "%s, %s", e.Environment, e.Platform)
+		switch e.Only {
+		case "new":
+			fmt.Fprint(out, ": new")
+		case "old":
+			fmt.Fprintln(out, ": gone")
+			continue
+		}
+		fmt.Fprintf(out, "; %s\n", fetchText(e.Fetch, e.FetchBytes, e.UnknownSizes))
+		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		for _, c := range e.Changed {
+			fmt.Fprintf(w, "  ~ %s\t%s\t→ %s\n", c.Name, c.Old, c.New)
+		}
+		for _, p := range e.Removed {
+			name, rest, _ := strings.Cut(p, " ")
+			fmt.Fprintf(w, "  - %s\t%s\t\n", name, rest)
+		}
+		for _, p := range e.Added {
+			name, rest, _ := strings.Cut(p, " ")
+			fmt.Fprintf(w, "  + %s\t%s\t\n", name, rest)
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(out, "in all: %s\n", fetchText(d.Fetch, d.FetchBytes, d.UnknownSizes))
+	return err
+}
+
+func fetchText(n int, bytes int64, unknown int) string {
+	if n == 0 {
+		return "nothing to fetch"
+	}
+	text := fmt.Sprintf("%d packages to fetch, %s", n, bytesText(bytes))
+	if n == 1 {
+		text = "1 package to fetch, " + bytesText(bytes)
+	}
+	if unknown > 0 {
+		text += fmt.Sprintf(" and %d of unknown size", unknown)
+	}
+	return text
+}
