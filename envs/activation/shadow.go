@@ -13,8 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ShadowName remembers which LD_LIBRARY_PATH was warned about, so that each
-// value is warned about once in a job.
+// ShadowName remembers which LD_LIBRARY_PATH was warned about: what inherits the
+// variable is not told again. (What a batch script sets, each of its steps tells
+// once.)
 const ShadowName = "HPCENV_SHADOWED"
 
 const (
@@ -51,7 +52,7 @@ func warnShadow(ctx context.Context, e *environ, prefix string, notes []string) 
 			notes = append(notes, fmt.Sprintf("LD_LIBRARY_PATH hides %d more libraries of the environment", len(found)-i))
 			break
 		}
-		notes = append(notes, fmt.Sprintf("LD_LIBRARY_PATH puts %s before the environment's %s; if programs fail, take %s out of it (or load the module after the job's work)", f[0], f[1], filepath.Dir(f[0])))
+		notes = append(notes, fmt.Sprintf("LD_LIBRARY_PATH puts %s before the environment's %s; if programs fail, take %s out of it", f[0], f[1], filepath.Dir(f[0])))
 	}
 	return notes
 }
