@@ -24,6 +24,9 @@ type pythonSide struct {
 	locked map[string]*lockfile.PyPIPackage
 	// conda packages by the Python package that they say they are.
 	conda map[string]*lockfile.CondaPackage
+	// silent: there are conda packages for Python that do not say which Python
+	// packages they are.
+	silent bool
 	// overridden names, of which the manifest replaces what packages require.
 	overridden []string
 	reached    map[string]bool
@@ -68,6 +71,7 @@ func (c *platformCheck) requirements(asked []project.PythonRequest) {
 		s.locked[p.NormalizedName()] = p
 	}
 	for _, p := range c.locked.Conda {
+		s.silent = s.silent || !p.HasPurls && c.needsPython(p)
 		for _, purl := range p.Purls {
 			if n := purlName(purl); n != "" {
 				s.conda[n] = p
@@ -117,6 +121,14 @@ func (c *platformCheck) target() *marker.Environment {
 	return e
 }
 
+// needsPython tells whether a conda package depends on Python itself.
+func (c *checker) needsPython(p *lockfile.CondaPackage) bool {
+	return slices.ContainsFunc(p.Depends, func(text string) bool {
+		m := c.spec(text)
+		return m != nil && m.Name == "python"
+	})
+}
+
 // purlName is the Python package that a package URL names, normalized; "" = none.
 func purlName(purl string) string {
 	rest, ok := strings.CutPrefix(purl, "pkg:pypi/")
@@ -141,8 +153,8 @@ func (c *platformCheck) require(w wanted) {
 		c.condaVersion(w, conda)
 		return
 	case p == nil:
-		if conda = c.conda[w.name]; conda != nil && !conda.HasPurls {
-			s.unsure = true // an old record that does not say what it is
+		if s.silent {
+			s.unsure = true // one of them may be it, under another name
 			return
 		}
 		if !slices.Contains(s.overridden, w.name) {

@@ -143,6 +143,9 @@ func (c *checker) environment(env *lockfile.Environment) error {
 	if err != nil {
 		return err
 	}
+	if len(wanted) == 0 {
+		return nil // pixi decides where it runs
+	}
 	all := append(slices.Clone(env.Platforms), env.Others...)
 	used := map[*lockfile.Platform]bool{}
 	for _, on := range wanted {
