@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hpcenv/hpcenv/envs/conda/matchspec"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/project"
 	"github.com/hpcenv/hpcenv/envs/satisfy"
@@ -112,8 +111,11 @@ func roots(p *lockfile.Platform) []*lockfile.CondaPackage {
 	}
 	names := func(c *lockfile.CondaPackage) (out []string) {
 		for _, d := range c.Depends {
-			if m, err := matchspec.Parse(d); err == nil && m.Name != c.Name {
-				out = append(out, m.Name)
+			if i := strings.IndexAny(d, " =<>![;"); i > 0 {
+				d = d[:i]
+			}
+			if d != c.Name {
+				out = append(out, d)
 			}
 		}
 		return out
