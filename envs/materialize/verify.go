@@ -160,7 +160,7 @@ func (p *Plan) Tree(ctx context.Context, store *cache.Store) (*Tree, error) {
 		}
 		l := line{path: op.Path, kind: 'f', exec: op.Exec, value: anything}
 		if !p.recordUnknown(op.Owner) {
-			data, err := p.recordJSON(op.Owner, inPrefix)
+			data, err := p.recordJSON(op.Owner, inPrefix, nil)
 			if err != nil {
 				return nil, err
 			}
