@@ -35,6 +35,9 @@ type PrepareRequest struct {
 	// kept with the lock.
 	Activations map[string][]byte `json:"activations,omitempty"`
 	DryRun      bool              `json:"dry_run,omitempty"`
+	// Brought: the client has the archives (Client.Held). Nothing is fetched; what is
+	// missing is asked of the client.
+	Brought bool `json:"brought,omitempty"`
 }
 
 // Types of events.

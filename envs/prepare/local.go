@@ -31,14 +31,14 @@ func localURL(location, dir string) (string, error) {
 }
 
 // needLocal returns a *NeedLocalError for local packages that this process may
-// not open itself and that were not handed over yet.
+// not open itself, and for all that are brought, if they were not handed over yet.
 func (r *run) needLocal(missing []*lockfile.CondaPackage) error {
-	if r.deps.OpenLocal {
+	if r.deps.OpenLocal && !r.req.Brought {
 		return nil
 	}
 	var need []*lockfile.CondaPackage
 	for _, p := range missing {
-		if !p.Local {
+		if !p.Local && !r.req.Brought {
 			continue
 		}
 		src, err := Source(p)

@@ -21,7 +21,7 @@ var (
 )
 
 // NeedLocalError names packages that lie in files which this process must not
-// open itself: their archives must be put at Store.ArchivePath first.
+// open itself, or that the caller said to have: their archives must be put at Store.ArchivePath first.
 type NeedLocalError struct {
 	Packages []*lockfile.CondaPackage
 }
@@ -76,6 +76,9 @@ type Request struct {
 	Activations map[string][]byte
 	// DryRun: nothing is written.
 	DryRun bool
+	// Brought: the caller has the archives. Nothing is fetched or opened; what is
+	// missing ends in a NeedLocalError, wherever the lock says that it lies.
+	Brought bool
 }
 
 // Types of events.
