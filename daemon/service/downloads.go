@@ -43,11 +43,13 @@ func OpenDownloads(have, into string) (*Downloads, error) {
 	return d, nil
 }
 
-// Path is the file that holds src's archive, which is fetched if need be. progress
-// (may be nil) is told how many bytes are there.
-func (d *Downloads) Path(ctx context.Context, src cache.Source, progress func(done, total int64)) (string, error) {
-	if d.have != nil {
-		path := d.have.ArchivePath(src)
+// Kept is the file that holds src's archive; "" if none does.
+func (d *Downloads) Kept(src cache.Source) (string, error) {
+	for _, store := range []*cache.Store{d.have, d.into.opts.Store} {
+		if store == nil {
+			continue
+		}
+		path := store.ArchivePath(src)
 		st, err := os.Stat(path)
 		if err == nil && (src.Size == 0 || st.Size() == src.Size) {
 			return path, nil
@@ -56,6 +58,12 @@ func (d *Downloads) Path(ctx context.Context, src cache.Source, progress func(do
 			return "", fmt.Errorf("%w: %s: %w", cache.ErrStore, path, err)
 		}
 	}
+	return "", nil
+}
+
+// Fetch brings src's archive into the user's own store and returns its file.
+// progress (may be nil) is told how many bytes are there.
+func (d *Downloads) Fetch(ctx context.Context, src cache.Source, progress func(done, total int64)) (string, error) {
 	path, _, err := d.into.opts.Store.Fetch(ctx, d.into.opts.Fetcher, src, progress)
 	if errors.Is(err, cache.ErrFetch) {
 		err = &fetchError{err: err, from: "this host"}

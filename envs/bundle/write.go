@@ -44,10 +44,18 @@ func (p *Plan) Write(ctx context.Context, w io.Writer, open Opener) error {
 			err = cerr
 		}
 		if err != nil {
-			return fmt.Errorf("package %s: %w", m.source.Name, err)
+			return fmt.Errorf("package %s%s: %w", m.source.Name, nameOf(content), err)
 		}
 	}
 	return t.tar.Close()
+}
+
+// nameOf is what a file is called, for messages.
+func nameOf(content io.Reader) string {
+	if f, ok := content.(interface{ Name() string }); ok {
+		return ": " + f.Name()
+	}
+	return ""
 }
 
 // sizes of the first content's conda archives, by sha256: the lock need not say.

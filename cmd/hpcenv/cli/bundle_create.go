@@ -86,7 +86,7 @@ func (a *app) bundleCreate(ctx context.Context, path string, f bundleFlags) erro
 	if err := plan.AddProjectFiles(filepath.Dir(lock)); err != nil {
 		return err
 	}
-	downloads, done, err := a.downloads(f.out)
+	downloads, done, err := a.downloads(ctx, f.out)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func bundleProject(lock string) (bundle.Project, error) {
 // downloads is where archives come from: a store of the user's own, which keeps
 // them, or a cluster's, beside which what it lacks is fetched into a folder next to
 // the file that is written. done removes that folder.
-func (a *app) downloads(out string) (d *service.Downloads, done func() error, err error) {
+func (a *app) downloads(ctx context.Context, out string) (d *service.Downloads, done func() error, err error) {
 	c, err := a.conf()
 	if err != nil {
 		return nil, nil, err
@@ -131,6 +131,12 @@ func (a *app) downloads(out string) (d *service.Downloads, done func() error, er
 	if c.Socket == "" {
 		d, err = service.OpenDownloads("", c.Store)
 		return d, func() error { return nil }, err
+	}
+	if svc, err := a.writer(false); c.Store == "" && err == nil {
+		// A daemon that does not answer is none that is needed here.
+		if st, err := svc.Status(ctx); err == nil {
+			c.Store = st.Store
+		}
 	}
 	parts := out + ".parts"
 	d, err = service.OpenDownloads(c.Store, parts)
@@ -145,8 +151,19 @@ func fetchAll(ctx context.Context, d *service.Downloads, sources []cache.Source,
 	var mu sync.Mutex
 	paths := map[string]string{}
 	now := api.Event{Type: api.EventPlan, PackagesTotal: len(sources)}
+	var missing []cache.Source
 	for _, s := range sources {
-		now.BytesTotal += s.Size
+		path, err := d.Kept(s)
+		if err != nil {
+			return nil, err
+		}
+		if path == "" {
+			missing = append(missing, s)
+			now.BytesTotal += s.Size
+			continue
+		}
+		paths[s.SHA256] = path
+		now.PackagesDone++
 	}
 	shown.report(now)
 	tell := func(kind string, src cache.Source, done, total int64) { // with mu held
@@ -156,9 +173,9 @@ func fetchAll(ctx context.Context, d *service.Downloads, sources []cache.Source,
 	}
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(fetching)
-	for _, src := range sources {
+	for _, src := range missing {
 		group.Go(func() error {
-			path, err := d.Path(inner, src, func(done, total int64) {
+			path, err := d.Fetch(inner, src, func(done, total int64) {
 				mu.Lock()
 				defer mu.Unlock()
 				tell(api.EventFetch, src, done, total)
@@ -204,6 +221,9 @@ func (a *app) bundleWrite(ctx context.Context, out string, plan *bundle.Plan, pa
 	if err != nil {
 		if rerr := os.Remove(temp); rerr != nil && !errors.Is(rerr, os.ErrNotExist) {
 			err = errors.Join(err, rerr)
+		}
+		if errors.Is(err, cache.ErrIntegrity) {
+			err = fmt.Errorf("%w\nnext: remove that file; the same command then fetches it again", err)
 		}
 		return err
 	}
