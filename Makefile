@@ -15,7 +15,7 @@ export HPCENV_BUILD := $(CURDIR)/$(BUILD)
 MODE_STORIES := TestStories/(batch|export|het|nested|overlap|path-kept|srun-salloc|without)$$
 
 .PHONY: all help setup build go-build shim demo test check unit ctest cluster counts \
-	oracle oracle-venv fuzz test-slurm-24.11 bench-launch bench-link roots install clean
+	oracle oracle-venv fuzz test-slurm-24.11 bench-launch bench-link bench-lock roots install clean
 
 all: build
 
@@ -27,6 +27,7 @@ help:
 	@echo "make test-slurm-24.11  the cluster tests on Slurm 24.11, from a Debian 13 root"
 	@echo "make bench-launch      what hpcenv adds to sbatch and to a step"
 	@echo "make bench-link        what making environments costs, against the reference installer"
+	@echo "make bench-lock        what reading locks costs, against the reference reader"
 	@echo "make build             the programs and the SPANK plug-in, in build/"
 	@echo "make setup             install what is missing (Debian, Ubuntu; root)"
 	@echo "make install           PREFIX=/usr DESTDIR= PLUGINDIR= … (contrib/install/install.sh has all)"
@@ -106,8 +107,9 @@ ctest:
 oracle-venv:
 	@contrib/setup/oracle.sh make >/dev/null || echo "the oracle's virtual environment could not be made"
 
+# It ends with what was compared, and how often each allowed difference was there.
 oracle: oracle-venv | $(RESULTS)
-	contrib/ci/gotest.sh $(RESULTS)/oracle.json -tags oracle -count=1 -timeout 10m ./internal/oracle/...
+	LOGS=TestOracle contrib/ci/gotest.sh $(RESULTS)/oracle.json -tags oracle -count=1 -timeout 10m ./internal/oracle/...
 
 # The roots that the cluster tests need, made once per machine.
 roots:
@@ -148,6 +150,11 @@ bench-link: setup build
 	$(GO) build -o $(BUILD)/amd64/linkbench ./contrib/bench/link
 	$(GO) build -o $(BUILD)/amd64/pycbench ./envs/bytecode/pycbench
 	contrib/bench/link.sh
+
+# Needs none of what build makes.
+bench-lock: setup
+	$(GO) build -o $(BUILD)/amd64/lockbench ./contrib/bench/lock
+	contrib/bench/lock.sh
 
 clean:
 	rm -rf $(BUILD)

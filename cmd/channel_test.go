@@ -46,6 +46,10 @@ func packages() []condatest.Package {
 			out = append(out, script(name, subdir))
 		}
 	}
+	out = append(out, condatest.Package{Name: "scripted", Version: "1.0", Build: "0", Noarch: "generic", Files: []condatest.File{
+		{Path: "bin/.scripted-post-link.sh", Content: "echo made > $PREFIX/share/scripted/made\necho set up > $PREFIX/.messages.txt\n", Exec: true},
+		{Path: "share/scripted/readme", Content: "read me\n"},
+	}})
 	return append(out, condatest.Package{Name: "data", Version: "2.0", Build: "0", Noarch: "generic", Files: []condatest.File{
 		{Path: "share/data/readme", Content: "read me\n"}, {Path: "share/data/link", Link: "readme"},
 	}})

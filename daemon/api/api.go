@@ -1,8 +1,13 @@
 // Package api holds the wire types of hpcenvd and its client. It is a leaf: it
-// imports nothing of this module, so hooks and the command line may use it.
+// imports nothing of this module but types (internal/making), so hooks and the
+// command line may use it.
 package api
 
-import "context"
+import (
+	"context"
+
+	"github.com/hpcenv/hpcenv/internal/making"
+)
 
 // Service is what hpcenvd does for its users. The client in this package talks
 // to a daemon; package daemon/service does the same in-process on a store of
@@ -135,33 +140,21 @@ type PlatformDetail struct {
 	Scripts  []Script `json:"scripts,omitempty"`
 	Degraded bool     `json:"degraded,omitempty"`
 	Notes    []string `json:"notes,omitempty"`
+	// ByteCode tells of the compiled files; nil = there is no python.
+	ByteCode *ByteCode `json:"byte_code,omitempty"`
 }
 
-// Script is a link script that was run.
-type Script struct {
-	// Package as name-version-build; Script below the prefix.
-	Package string `json:"package"`
-	Script  string `json:"script"`
-	// Failed says why it failed ("" = it did not), Output the end of what it then
-	// had printed.
-	Failed string `json:"failed,omitempty"`
-	Output string `json:"output,omitempty"`
-	// Messages are what it tells the user.
-	Messages string `json:"messages,omitempty"`
-	// Changed counts paths that it changed; Ignored are those that it may not.
-	Changed int      `json:"changed"`
-	Ignored []string `json:"ignored,omitempty"`
-}
-
-// Package is a locked package.
-type Package struct {
-	Name    string `json:"name"`
-	Version string `json:"version"`
-	Build   string `json:"build"`
-	SHA256  string `json:"sha256"`
-	URL     string `json:"url"`
-	Size    int64  `json:"size"`
-}
+// What is told of how an environment was made.
+type (
+	// Cost is what it took of the store's file system.
+	Cost = making.Cost
+	// ByteCode counts its compiled files.
+	ByteCode = making.ByteCode
+	// Script is a link script that was run.
+	Script = making.Script
+	// Package is a locked package.
+	Package = making.Package
+)
 
 // Status of a service.
 type Status struct {

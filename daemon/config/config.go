@@ -261,6 +261,9 @@ func (c *Config) check() error {
 		if !strings.Contains(r.Channel, "://") || r.Package == "" || strings.ContainsAny(r.Package, "*/ ") {
 			return bad(fmt.Sprintf("scripts.allow, entry %d", i+1), "needs a channel (its whole URL) and a package (its name), not %q and %q", r.Channel, r.Package)
 		}
+		if !strings.HasPrefix(r.Channel, "https://") && !strings.HasPrefix(r.Channel, "http://") {
+			return bad(fmt.Sprintf("scripts.allow, entry %d", i+1), "the channel %q is none that the daemon fetches from: files of a host are handed over by users, who may say of any archive that it lay there", r.Channel)
+		}
 	}
 	return nil
 }

@@ -29,9 +29,10 @@ func (p *Platform) problems(list []string) error {
 }
 
 // Check looks whether the packages of a platform fit together: one record per
-// conda name, dependencies satisfied by name, each record for this platform or
-// noarch, python there where noarch python packages are, hashes well formed.
-// The error is a *ProblemsError that names all of what is wrong.
+// conda name and one package per Python name, conda dependencies satisfied by
+// name, each record for this platform or noarch, python there where packages for
+// any python are, hashes well formed. The error is a *ProblemsError that names
+// all of what is wrong.
 func (p *Platform) Check() error { return p.problems(p.inconsistencies()) }
 
 // Supported says whether all entries can be installed; the error is a
@@ -44,12 +45,19 @@ func (p *Platform) Supported() error { return p.problems(p.unsupported()) }
 func (p *Platform) Validate() error {
 	list := append(p.unsupported(), p.inconsistencies()...)
 	for _, pkg := range p.Conda {
-		if pkg.SHA256 == "" {
-			list = append(list, fmt.Sprintf("%s (line %d) has no sha256; next: `pixi lock` with a channel that publishes them", pkg.Dist(), pkg.Line))
+		switch {
+		case pkg.SHA256 != "":
+		case pkg.MD5 != "":
+			list = append(list, fmt.Sprintf("%s (line %d) has an md5 but no sha256; next: %s", pkg.Dist(), pkg.Line, rehash))
+		default:
+			list = append(list, fmt.Sprintf("%s (line %d) has no sha256; next: %s", pkg.Dist(), pkg.Line, rehash))
 		}
 	}
 	return p.problems(list)
 }
+
+// rehash is how sha256 hashes come into a lock, by the tool that wrote it.
+const rehash = "write the lock anew with them (`pixi lock`, `conda-lock lock` or `conda list --explicit --sha256`), from a channel that publishes them"
 
 // Dist is name-version-build, as messages call a package.
 func (c *CondaPackage) Dist() string { return c.Name + "-" + c.Version + "-" + c.Build }
@@ -58,6 +66,25 @@ func (p *Platform) unsupported() []string {
 	var list []string
 	for _, u := range p.Unsupported {
 		list = append(list, fmt.Sprintf("%s (%s, line %d) is %s", u.Name, RedactURL(u.Location), u.Line, u.Reason))
+	}
+	return append(list, p.pythonPackages()...)
+}
+
+// pythonPackages names all Python packages.
+//
+// THIS IS THE ONE PLACE that keeps platforms with Python packages from being
+// installed without them: materializing installs conda packages only. Once it
+// installs what PyPI holds, only those kinds that it cannot install stay here.
+func (p *Platform) pythonPackages() []string {
+	var list []string
+	for _, pkg := range p.PyPI {
+		is := map[PyPIKind]string{
+			PyPIWheel:     "a wheel; wheels are not installed yet",
+			PyPISdist:     "a Python source archive, which would have to be built",
+			PyPIDirectory: "a Python source tree, which would have to be built",
+			PyPIGit:       "a Python source tree, which would have to be built",
+		}[pkg.Kind]
+		list = append(list, fmt.Sprintf("%s (%s, line %d) is %s", pkg.Name, RedactURL(pkg.Location), pkg.Line, is))
 	}
 	return list
 }
@@ -91,17 +118,26 @@ func (p *Platform) inconsistencies() []string {
 				list = append(list, fmt.Sprintf("%s (line %d) needs %s, which is not there", pkg.Dist(), pkg.Line, name))
 			}
 		}
-		for _, hash := range []struct {
-			key, text string
-			digits    int
-		}{{"sha256", pkg.SHA256, 64}, {"md5", pkg.MD5, 32}} {
-			if hash.text != "" && !isHex(hash.text, hash.digits) {
-				list = append(list, fmt.Sprintf("the %s of %s (line %d) is not %d hex digits", hash.key, pkg.Dist(), pkg.Line, hash.digits))
-			}
+		list = append(list, badHashes(pkg.Dist(), pkg.Line, pkg.SHA256, pkg.MD5)...)
+	}
+	byName := make(map[string]*PyPIPackage, len(p.PyPI))
+	for _, pkg := range p.PyPI {
+		key := pkg.NormalizedName()
+		if first := byName[key]; first != nil {
+			list = append(list, fmt.Sprintf("%s and %s (lines %d and %d) are one Python package twice", first.Name, pkg.Name, first.Line, pkg.Line))
 		}
+		byName[key] = pkg
+		list = append(list, badHashes(pkg.Name, pkg.Line, pkg.SHA256, pkg.MD5)...)
 	}
 	if len(noarchPython) > 0 && !provided("python") {
 		list = append(list, "python is not there, but packages for any python are: "+strings.Join(noarchPython, ", "))
+	}
+	if len(p.PyPI) > 0 && !provided("python") {
+		names := make([]string, len(p.PyPI))
+		for i, pkg := range p.PyPI {
+			names[i] = pkg.Name
+		}
+		list = append(list, "python is not there, but Python packages are: "+strings.Join(names, ", "))
 	}
 	return list
 }
@@ -122,6 +158,19 @@ func requiredName(spec string) string {
 		return ""
 	}
 	return strings.ToLower(name)
+}
+
+func badHashes(who string, line int, sha256, md5 string) []string {
+	var list []string
+	for _, hash := range []struct {
+		key, text string
+		digits    int
+	}{{"sha256", sha256, 64}, {"md5", md5, 32}} {
+		if hash.text != "" && !isHex(hash.text, hash.digits) {
+			list = append(list, fmt.Sprintf("the %s of %s (line %d) is not %d hex digits", hash.key, who, line, hash.digits))
+		}
+	}
+	return list
 }
 
 func isHex(text string, digits int) bool {

@@ -1,8 +1,6 @@
 package lockfile
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,39 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// Parse reads a pixi.lock of version 6 or 7. Errors wrap ErrLock and name the
-// line; a version that is not read is a *VersionError. That packages cannot be
-// installed, or have no sha256, is no error here: Platform.Validate tells.
-func Parse(data []byte) (*Lock, error) {
-	root, err := read(data)
-	if err != nil {
-		return nil, err
-	}
-	version, err := readVersion(&root)
-	if err != nil {
-		return nil, err
-	}
-	sum := sha256.Sum256(data)
-	lock := &Lock{Version: version, Digest: hex.EncodeToString(sum[:])}
-	var model interface{ convert(*Lock) error }
-	if version == 6 {
-		model, err = readV6(&root)
-	} else {
-		model, err = readV7(&root)
-	}
-	if err == nil {
-		err = model.convert(lock)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return lock, nil
-}
-
-// entry is a package of any version: one that can be installed, or one that
-// cannot.
+// entry is a package of any version: one of the three. A conda package that
+// cannot be installed has both pkg and unsupported.
 type entry struct {
 	pkg         *CondaPackage
+	pypi        *PyPIPackage
 	unsupported *Unsupported
 }
 
@@ -56,46 +26,69 @@ func condaEntry(g given, pkg *CondaPackage) (*entry, error) {
 		return &entry{pkg: pkg}, nil
 	default:
 		return &entry{pkg: pkg, unsupported: &Unsupported{
-			Location: pkg.Location, Name: pkg.Name, CondaName: true, Line: pkg.Line,
+			Location: pkg.Location, Name: pkg.Name, CondaName: true, Entry: pkg.Record(), Line: pkg.Line,
 			Reason: fmt.Sprintf("a %s:// URL cannot be fetched, only http, https and file can", s),
 		}}, nil
 	}
 }
 
-const (
-	reasonSource = "a source package, which would have to be built"
-	reasonTree   = "a Python source tree, which would have to be built"
-	reasonSdist  = "a Python source archive, which would have to be built"
-	reasonWheel  = "a wheel; wheels are not installed yet"
-)
-
-func sourceEntry(location, name string, line int) *entry {
-	return &entry{unsupported: &Unsupported{Location: location, Name: name, CondaName: true, Reason: reasonSource, Line: line}}
+// archiveEntry is condaEntry for a location that must be an archive's; key is where
+// the lock has it.
+func archiveEntry(key string, g given, pkg *CondaPackage) (*entry, error) {
+	if _, archive := archiveName(fileName(pkg.Location)); !archive {
+		return nil, fmt.Errorf("%w: line %d: `%s` must end in the name of a conda archive (name-version-build.conda or .tar.bz2), it is %s",
+			ErrLock, pkg.Line, key, RedactURL(pkg.Location))
+	}
+	return condaEntry(g, pkg)
 }
 
-func pypiEntry(location, name string, distribution bool, line int) *entry {
-	reason := reasonTree
-	if distribution {
-		reason = reasonSdist
-		if strings.HasSuffix(fileName(location), ".whl") {
-			reason = reasonWheel
-		}
+const (
+	reasonSource     = "a source package, which would have to be built"
+	reasonCondaWheel = "a wheel from a conda channel, which is not installed"
+)
+
+func sourceEntry(location, name string, whole *value) *entry {
+	return &entry{unsupported: &Unsupported{
+		Location: location, Name: name, CondaName: true, Reason: reasonSource, Entry: whole.whole(), Line: whole.line,
+	}}
+}
+
+// pypiEntry completes a Python package.
+func pypiEntry(pkg *PyPIPackage, archive bool) (*entry, error) {
+	if err := pkg.complete(archive); err != nil {
+		return nil, fmt.Errorf("%w: line %d: package %s: %w", ErrLock, pkg.Line, RedactURL(pkg.Location), err)
 	}
-	return &entry{unsupported: &Unsupported{Location: location, Name: name, Reason: reason, Line: line}}
+	return &entry{pypi: pkg}, nil
 }
 
 // contradicts: two entries for one archive that promise different bytes.
 func (e *entry) contradicts(other *entry) bool {
-	if e.pkg == nil || other.pkg == nil {
-		return false
-	}
 	differ := func(a, b string) bool { return a != "" && b != "" && a != b }
-	return differ(e.pkg.SHA256, other.pkg.SHA256) || differ(e.pkg.MD5, other.pkg.MD5)
+	switch {
+	case e.pkg != nil && other.pkg != nil:
+		return differ(e.pkg.SHA256, other.pkg.SHA256) || differ(e.pkg.MD5, other.pkg.MD5)
+	case e.pypi != nil && other.pypi != nil:
+		return differ(e.pypi.SHA256, other.pypi.SHA256) || differ(e.pypi.MD5, other.pypi.MD5)
+	}
+	return false
+}
+
+// at is where an entry stands and what it locates.
+func (e *entry) at() (line int, location string) {
+	switch {
+	case e.pkg != nil:
+		return e.pkg.Line, e.pkg.Location
+	case e.pypi != nil:
+		return e.pypi.Line, e.pypi.Location
+	}
+	return e.unsupported.Line, e.unsupported.Location
 }
 
 func contradiction(e, first *entry) error {
+	line, location := e.at()
+	before, _ := first.at()
 	return fmt.Errorf("%w: line %d: package %s is there already, in line %d, with another hash",
-		ErrLock, e.pkg.Line, RedactURL(e.pkg.Location), first.pkg.Line)
+		ErrLock, line, RedactURL(location), before)
 }
 
 // platformOf collects the entries of a platform, each once, in the lock's
@@ -108,6 +101,8 @@ func platformOf(name, subdir string, virtual []string, entries []*entry) *Platfo
 		case seen[e]:
 		case e.unsupported != nil:
 			p.Unsupported = append(p.Unsupported, *e.unsupported)
+		case e.pypi != nil:
+			p.PyPI = append(p.PyPI, e.pypi)
 		default:
 			p.Conda = append(p.Conda, e.pkg)
 		}
@@ -137,6 +132,7 @@ func (e *Environment) add(p *Platform) {
 	if LinuxSubdir(p.Subdir) {
 		e.Platforms = append(e.Platforms, p)
 	} else {
+		e.Others = append(e.Others, p)
 		e.Skipped = append(e.Skipped, p.Name)
 	}
 }
@@ -144,7 +140,9 @@ func (e *Environment) add(p *Platform) {
 // finish sorts what the domain type promises sorted.
 func (l *Lock) finish() {
 	for _, env := range l.Environments {
-		slices.SortFunc(env.Platforms, func(a, b *Platform) int { return strings.Compare(a.Name, b.Name) })
+		byName := func(a, b *Platform) int { return strings.Compare(a.Name, b.Name) }
+		slices.SortFunc(env.Platforms, byName)
+		slices.SortFunc(env.Others, byName)
 		slices.Sort(env.Skipped)
 	}
 	slices.SortFunc(l.Environments, func(a, b *Environment) int { return strings.Compare(a.Name, b.Name) })

@@ -16,10 +16,19 @@ func (m *v6Lock) convert(lock *Lock) error {
 	for i := range m.packages {
 		p := &m.packages[i]
 		if p.pypi != nil {
-			pypi[normalize(p.pypi.location)] = pypiEntry(p.pypi.location, p.pypi.name, v6Distribution(p.pypi.location), p.line)
+			// The name alone tells an archive from a source tree.
+			e, err := pypiEntry(p.pypi, true)
+			if err != nil {
+				return err
+			}
+			if first := pypi[normalize(p.pypi.Location)]; first == nil {
+				pypi[normalize(p.pypi.Location)] = e
+			} else if e.contradicts(first) {
+				return contradiction(e, first)
+			}
 			continue
 		}
-		e, err := p.conda.convert()
+		e, err := p.convertConda()
 		if err != nil {
 			return err
 		}
@@ -35,7 +44,7 @@ func (m *v6Lock) convert(lock *Lock) error {
 		if err := checkEnvironmentName(env.line, env.name); err != nil {
 			return err
 		}
-		out := &Environment{Name: env.name, Channels: env.channels}
+		out := env.sources.environment(env.name)
 		for _, platform := range env.platforms {
 			entries := make([]*entry, 0, len(platform.refs))
 			for _, ref := range platform.refs {
@@ -53,15 +62,16 @@ func (m *v6Lock) convert(lock *Lock) error {
 	return nil
 }
 
-func (c *v6Conda) convert() (*v6Entry, error) {
-	e, err := condaEntry(c.given, &c.pkg)
+func (p *v6Package) convertConda() (*v6Entry, error) {
+	pkg := &p.conda.pkg
+	e, err := condaEntry(p.conda.given, pkg)
 	if err != nil {
 		return nil, err
 	}
-	if c.pkg.FileName == "" { // no conda archive
-		e = sourceEntry(c.pkg.Location, c.pkg.Name, c.pkg.Line)
+	if pkg.FileName == "" { // no conda archive
+		e = sourceEntry(pkg.Location, pkg.Name, p.entry)
 	}
-	return &v6Entry{entry: e, name: c.pkg.Name, version: c.pkg.Version, build: c.pkg.Build, subdir: c.pkg.Subdir}, nil
+	return &v6Entry{entry: e, name: pkg.Name, version: pkg.Version, build: pkg.Build, subdir: pkg.Subdir}, nil
 }
 
 // find returns the first entry that a reference means; nil if there is none.
@@ -78,18 +88,3 @@ func (r *v6Ref) find(conda map[string][]*v6Entry, pypi map[string]*entry) *entry
 }
 
 func asked(want *string, have string) bool { return want == nil || *want == have }
-
-// v6Distribution: version 6 tells an archive from a source tree by the name,
-// and takes every URL for an archive that is not a file's.
-func v6Distribution(location string) bool {
-	if isURL(location) && scheme(location) != "file" {
-		return true
-	}
-	name := strings.TrimSuffix(location, "/")
-	for _, suffix := range [...]string{".whl", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.Z", ".tgz", ".tbz", ".tar", ".zip"} {
-		if strings.HasSuffix(name, suffix) {
-			return true
-		}
-	}
-	return false
-}

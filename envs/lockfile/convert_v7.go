@@ -24,15 +24,20 @@ func (m *v7Lock) convert(lock *Lock) error {
 			return contradiction(e, first)
 		}
 	}
+	var building []*entry
 	for i := range m.packages {
 		p := &m.packages[i]
 		for _, need := range p.needs {
-			if packages[need.id()] == nil {
+			e := packages[need.id()]
+			if e == nil {
 				return fmt.Errorf("%w: line %d: package %s, needed to build %s, is not among the lock's packages",
 					ErrLock, need.line, RedactURL(need.location), p.name)
 			}
+			building = append(building, e)
 		}
 	}
+	all := platformOf("", "", nil, building)
+	lock.Building = Packages{Conda: all.Conda, PyPI: all.PyPI, Unsupported: all.Unsupported}
 	platforms := make(map[string]*v7Platform, len(m.platforms))
 	for i := range m.platforms {
 		platforms[m.platforms[i].name] = &m.platforms[i]
@@ -41,7 +46,7 @@ func (m *v7Lock) convert(lock *Lock) error {
 		if err := checkEnvironmentName(env.line, env.name); err != nil {
 			return err
 		}
-		out := &Environment{Name: env.name, Channels: env.channels}
+		out := env.sources.environment(env.name)
 		for _, use := range env.uses {
 			entries := make([]*entry, 0, len(use.refs))
 			for _, ref := range use.refs {
@@ -63,9 +68,10 @@ func (m *v7Lock) convert(lock *Lock) error {
 func (p *v7Package) convert() (*entry, error) {
 	switch p.key {
 	case "conda_source":
-		return sourceEntry(p.location, p.name, p.line), nil
+		return sourceEntry(p.location, p.name, p.entry), nil
 	case "pypi":
-		return pypiEntry(p.location, p.name, p.distribution, p.line), nil
+		// A hash, a version or an index tells an archive from a source tree.
+		return pypiEntry(p.pypi, p.pypi.SHA256 != "" || p.pypi.MD5 != "" || p.pypi.Version != "" || p.pypi.Index != "")
 	}
 	file := fileName(p.location)
 	if strings.HasSuffix(file, ".whl") {
@@ -73,11 +79,9 @@ func (p *v7Package) convert() (*entry, error) {
 		if p.conda.name != nil {
 			name = *p.conda.name
 		}
-		return &entry{unsupported: &Unsupported{Location: p.location, Name: name, CondaName: true, Reason: reasonWheel, Line: p.line}}, nil
+		return &entry{unsupported: &Unsupported{
+			Location: p.location, Name: name, CondaName: true, Reason: reasonCondaWheel, Entry: p.entry.whole(), Line: p.line,
+		}}, nil
 	}
-	if _, archive := archiveName(file); !archive {
-		return nil, fmt.Errorf("%w: line %d: `conda` must end in the name of a conda archive (name-version-build.conda or .tar.bz2), it is %s",
-			ErrLock, p.line, RedactURL(p.location))
-	}
-	return condaEntry(p.conda.given, &p.conda.pkg)
+	return archiveEntry("conda", p.conda.given, &p.conda.pkg)
 }

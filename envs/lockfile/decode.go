@@ -66,6 +66,15 @@ func (d *decoder) size(key string, v *value) int64 {
 	return 0
 }
 
+// timestamp reads one in seconds or milliseconds; 0 if absent.
+func (d *decoder) timestamp(key string, v *value) int64 {
+	n := milliseconds(d.size(key, v))
+	if n > lastSecond*1000+999 {
+		d.failf(v.line, "`%s` is %s, which is after the year 9999", key, v.text)
+	}
+	return n
+}
+
 // texts reads a list of texts; nil if absent.
 func (d *decoder) texts(key string, v *value) []string {
 	if !d.is(key, v, list) {
@@ -136,22 +145,19 @@ func (d *decoder) hex(key string, v *value) string {
 	return strings.ToLower(d.text(key, v))
 }
 
-// readChannels reads the channels of an environment, without trailing slash and
-// without credentials.
-func readChannels(d *decoder, owner string, env *value) []string {
-	v := d.require(owner, env, "channels", list)
-	if v == nil {
-		return nil
+// flag reads a truth value; false if absent.
+func (d *decoder) flag(key string, v *value) bool {
+	if !d.is(key, v, scalar) {
+		return false
 	}
-	channels := make([]string, 0, len(v.items))
-	for _, channel := range d.entries("channels", v) {
-		url := d.text("url", channel.get("url"))
-		if url == "" {
-			d.failf(channel.line, "a channel of %s has no `url`", owner)
-		}
-		channels = append(channels, strings.TrimRight(RedactURL(url), "/"))
+	switch v.text {
+	case "true", "True", "TRUE":
+		return true
+	case "false", "False", "FALSE":
+		return false
 	}
-	return channels
+	d.failf(v.line, "`%s` must be true or false, it is `%s`", key, v.text)
+	return false
 }
 
 // runExports turns the lists of run_exports into canonical JSON; nil if absent.
@@ -166,4 +172,27 @@ func runExports(d *decoder, key string, v *value) json.RawMessage {
 		}
 	}
 	return canonical(lists)
+}
+
+// whole is an entry as canonical JSON: scalars are texts as the file has them.
+func (v *value) whole() json.RawMessage { return canonical(v.plainForm()) }
+
+func (v *value) plainForm() any {
+	switch v.kind {
+	case scalar:
+		return v.text
+	case list:
+		out := make([]any, len(v.items))
+		for i := range v.items {
+			out[i] = v.items[i].plainForm()
+		}
+		return out
+	case mapping:
+		out := make(map[string]any, len(v.items)/2)
+		for key, val := range v.pairs {
+			out[key.text] = val.plainForm()
+		}
+		return out
+	}
+	return nil
 }

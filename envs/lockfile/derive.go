@@ -195,10 +195,12 @@ func splitFeatures(text string) []string {
 	return words
 }
 
+// lastSecond is that of the year 9999, in seconds since 1970.
+const lastSecond = 253402300799
+
 // milliseconds reads a timestamp that is in seconds or in milliseconds: the
 // last second of the year 9999 tells them apart.
 func milliseconds(timestamp int64) int64 {
-	const lastSecond = 253402300799
 	if timestamp > lastSecond {
 		return timestamp
 	}

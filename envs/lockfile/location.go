@@ -95,6 +95,11 @@ func (l *Lock) Resolve(dir string) {
 					pkg.URL = fileURL(dir, pkg.Location)
 				}
 			}
+			for _, pkg := range platform.PyPI {
+				if !isURL(pkg.Location) {
+					pkg.URL = fileURL(dir, pkg.Location)
+				}
+			}
 		}
 	}
 }

@@ -12,12 +12,24 @@ var ErrLock = errors.New("lock file cannot be used")
 
 // Lock is a lock file, independent of its version.
 type Lock struct {
-	// Version is the number in the file.
+	// Format is what kind of lock the file is; Version is the number in it (0 for
+	// a format without one).
+	Format  Format
 	Version int
 	// Digest is the lower-case hex sha256 of the file's bytes.
 	Digest string
 	// Environments, sorted by name.
 	Environments []*Environment
+	// Building are the packages with which source packages and source trees are to
+	// be built (pixi.lock 7 only), whether or not an environment has them too.
+	Building Packages
+}
+
+// Packages are locked packages in the lock's order, each once.
+type Packages struct {
+	Conda       []*CondaPackage
+	PyPI        []*PyPIPackage
+	Unsupported []Unsupported
 }
 
 // Environment is a named environment of a lock.
@@ -26,10 +38,14 @@ type Environment struct {
 	// Channels as URLs, in the lock's order, without trailing slash and without
 	// credentials.
 	Channels []string
-	// Platforms for Linux, sorted by Name. Platforms of other systems are read,
-	// checked and left out here; their names are in Skipped.
-	Platforms []*Platform
-	Skipped   []string
+	// Indexes of Python packages as URLs, in the lock's order, and further places
+	// that they were found in (URLs or paths); without credentials.
+	Indexes, FindLinks []string
+	// Platforms for Linux, sorted by Name. Platforms of other systems are read and
+	// checked like them and kept apart, in Others: nothing is ever installed of
+	// them. Skipped has their names.
+	Platforms, Others []*Platform
+	Skipped           []string
 }
 
 // Platform holds the packages of one environment for one platform of the lock.
@@ -43,9 +59,10 @@ type Platform struct {
 	Conda []*CondaPackage
 	// PyPI packages in the lock's order: wheels, and what has to be built.
 	PyPI []*PyPIPackage
-	// Unsupported lists entries that this program cannot install yet: source
-	// packages, wheels, source trees. Reading a lock that has them is not an
-	// error; materializing one is, and names them all.
+	// Unsupported lists entries that this program cannot install: conda packages
+	// that would have to be built, that no known scheme fetches, or that are
+	// wheels. Reading a lock that has them is not an error; materializing one is,
+	// and names them all.
 	Unsupported []Unsupported
 }
 
@@ -59,6 +76,8 @@ type Unsupported struct {
 	// (a wheel's name does not).
 	CondaName bool
 	Reason    string
+	// Entry is the whole entry as JSON, scalars as texts.
+	Entry json.RawMessage
 	// Line of the entry in the file.
 	Line int
 }

@@ -15,7 +15,7 @@ type v6Lock struct {
 type v6Environment struct {
 	line      int
 	name      string
-	channels  []string
+	sources   sources
 	platforms []v6Platform
 }
 
@@ -31,18 +31,13 @@ type v6Ref struct {
 	name, version, build, subdir *string
 }
 
+// v6Package is one of the two.
 type v6Package struct {
-	line  int
-	conda *v6Conda
-	pypi  *v6Pypi
+	conda *condaFields
+	pypi  *PyPIPackage
+	// entry is the whole of it.
+	entry *value
 }
-
-type v6Conda struct {
-	given
-	pkg CondaPackage
-}
-
-type v6Pypi struct{ location, name, version string }
 
 func readV6(root *value) (*v6Lock, error) {
 	d := &decoder{}
@@ -71,7 +66,7 @@ func readV6Environment(d *decoder, key, v *value) v6Environment {
 		d.failf(key.line, "%s is empty", owner)
 		return env
 	}
-	env.channels = readChannels(d, owner, v)
+	env.sources = readSources(d, owner, v)
 	platforms := d.require(owner, v, "packages", mapping)
 	if platforms == nil {
 		return env
@@ -110,81 +105,48 @@ func readV6Environment(d *decoder, key, v *value) v6Environment {
 }
 
 func readV6Package(d *decoder, v *value) v6Package {
-	p := v6Package{line: v.line}
+	p := v6Package{entry: v}
 	switch {
 	case d.text("conda", v.get("conda")) != "":
 		p.conda = readV6Conda(d, v)
 	case d.text("pypi", v.get("pypi")) != "":
-		p.pypi = &v6Pypi{
-			location: v.get("pypi").text,
-			name:     d.text("name", v.get("name")),
-			version:  d.text("version", v.get("version")),
-		}
-		if p.pypi.name == "" {
-			d.failf(v.line, "the entry %s has no `name`", RedactURL(p.pypi.location))
-		}
+		p.pypi = readV6Pypi(d, v)
 	default:
 		d.failf(v.line, "a package has neither `conda` nor `pypi`")
 	}
 	return p
 }
 
-func readV6Conda(d *decoder, entry *value) *v6Conda {
-	c := &v6Conda{}
+func readV6Conda(d *decoder, entry *value) *condaFields {
+	c := &condaFields{}
 	c.pkg.Line = entry.line
 	for k, v := range entry.pairs {
 		switch k.text {
 		case "conda":
 			c.pkg.Location = v.text
-		case "name":
-			c.name = d.optText(k.text, v)
-		case "version":
-			c.version = d.optText(k.text, v)
-		case "build":
-			c.build = d.optText(k.text, v)
-		case "build_number":
-			c.buildNumber = d.number(k.text, v)
-		case "subdir":
-			c.subdir = d.optText(k.text, v)
-		case "noarch":
-			c.noarch = d.optText(k.text, v)
-		case "channel":
-			c.channel = d.optText(k.text, v)
-		case "file_name":
-			c.fileName = d.optText(k.text, v)
-		case "sha256":
-			c.pkg.SHA256 = d.hex(k.text, v)
-		case "md5":
-			c.pkg.MD5 = d.hex(k.text, v)
-		case "legacy_bz2_md5":
-			c.pkg.LegacyBz2MD5 = d.hex(k.text, v)
-		case "legacy_bz2_size":
-			c.pkg.LegacyBz2Size = d.size(k.text, v)
-		case "depends":
-			c.pkg.Depends = d.texts(k.text, v)
-		case "constrains":
-			c.pkg.Constrains = d.texts(k.text, v)
 		case "extra_depends":
 			c.pkg.ExtraDepends = d.textsByName(k.text, v)
-		case "features":
-			c.pkg.Features = d.text(k.text, v)
-		case "flags":
-			c.pkg.Flags = d.texts(k.text, v)
-		case "track_features":
-			c.pkg.TrackFeatures = d.features(k.text, v)
-		case "license":
-			c.pkg.License = d.text(k.text, v)
-		case "license_family":
-			c.pkg.LicenseFamily = d.text(k.text, v)
-		case "purls":
-			c.pkg.Purls, c.pkg.HasPurls = d.texts(k.text, v), v.kind == list
-		case "size":
-			c.pkg.Size = d.size(k.text, v)
-		case "timestamp":
-			c.pkg.Timestamp = milliseconds(d.size(k.text, v))
-		case "python_site_packages_path":
-			c.pkg.PythonSitePackagesPath = d.text(k.text, v)
+		default:
+			c.read(d, k.text, v)
 		}
 	}
 	return c
+}
+
+func readV6Pypi(d *decoder, entry *value) *PyPIPackage {
+	p := &PyPIPackage{Line: entry.line}
+	for k, v := range entry.pairs {
+		switch k.text {
+		case "pypi":
+			p.Location = v.text
+		case "editable":
+			p.Editable = d.flag(k.text, v)
+		default:
+			readPypiField(d, p, k.text, v)
+		}
+	}
+	if p.Name == "" {
+		d.failf(entry.line, "the entry %s has no `name`", RedactURL(p.Location))
+	}
+	return p
 }

@@ -25,10 +25,10 @@ type v7Platform struct {
 }
 
 type v7Environment struct {
-	line     int
-	name     string
-	channels []string
-	uses     []v7Use
+	line    int
+	name    string
+	sources sources
+	uses    []v7Use
 }
 
 // v7Use is what an environment has for one of the declared platforms.
@@ -47,17 +47,13 @@ type v7Ref struct {
 
 type v7Package struct {
 	v7Ref
-	conda *v7Conda // of key conda
-	name  string   // of the other two
-	// distribution: a pypi entry that names an archive, not a source tree.
-	distribution bool
+	conda *condaFields // of key conda
+	pypi  *PyPIPackage // of key pypi
+	name  string       // of key conda_source
+	// entry is the whole of it.
+	entry *value
 	// needs are the packages that building this one takes.
 	needs []v7Ref
-}
-
-type v7Conda struct {
-	given
-	pkg CondaPackage
 }
 
 func readV7(root *value) (*v7Lock, error) {
@@ -127,7 +123,7 @@ func readV7Environment(d *decoder, key, v *value, known map[string]bool) v7Envir
 		d.failf(key.line, "%s is empty", owner)
 		return env
 	}
-	env.channels = readChannels(d, owner, v)
+	env.sources = readSources(d, owner, v)
 	platforms := d.require(owner, v, "packages", mapping)
 	if platforms == nil {
 		return env
@@ -164,7 +160,7 @@ func readV7Ref(d *decoder, v *value) v7Ref {
 var v7Source = regexp.MustCompile(`^(.+)\[([0-9a-fA-F]{8})\] @ (.+)$`)
 
 func readV7Package(d *decoder, v *value) v7Package {
-	p := v7Package{v7Ref: readV7Ref(d, v)}
+	p := v7Package{v7Ref: readV7Ref(d, v), entry: v}
 	switch p.key {
 	case "conda":
 		p.conda = readV7Conda(d, v)
@@ -176,78 +172,58 @@ func readV7Package(d *decoder, v *value) v7Package {
 			return p
 		}
 		p.name = parts[1]
-	case "pypi":
-		p.name = d.text("name", v.get("name"))
-		if p.name == "" {
-			d.failf(v.line, "the entry %s has no `name`", RedactURL(p.location))
-		}
-		for _, key := range [...]string{"version", "sha256", "md5", "index"} {
-			p.distribution = p.distribution || d.text(key, v.get(key)) != ""
-		}
 	}
-	p.needs = append(readV7Refs(d, "build_packages", v.get("build_packages")),
-		readV7Refs(d, "host_packages", v.get("host_packages"))...)
+	build := readV7Refs(d, "build_packages", v.get("build_packages"))
+	host := readV7Refs(d, "host_packages", v.get("host_packages"))
+	p.needs = append(build, host...)
+	if p.key == "pypi" {
+		p.pypi = readV7Pypi(d, v)
+		p.name = p.pypi.Name
+		p.pypi.BuildPackages, p.pypi.HostPackages = locations(build), locations(host)
+	}
 	return p
 }
 
-func readV7Conda(d *decoder, entry *value) *v7Conda {
-	c := &v7Conda{}
+func locations(refs []v7Ref) []string {
+	var out []string
+	for _, ref := range refs {
+		out = append(out, ref.location)
+	}
+	return out
+}
+
+func readV7Conda(d *decoder, entry *value) *condaFields {
+	c := &condaFields{}
 	c.pkg.Line = entry.line
 	for k, v := range entry.pairs {
 		switch k.text {
 		case "conda":
 			c.pkg.Location = v.text
-		case "name":
-			c.name = d.optText(k.text, v)
-		case "version":
-			c.version = d.optText(k.text, v)
-		case "build":
-			c.build = d.optText(k.text, v)
-		case "build_number":
-			c.buildNumber = d.number(k.text, v)
-		case "subdir":
-			c.subdir = d.optText(k.text, v)
-		case "noarch":
-			c.noarch = d.optText(k.text, v)
-		case "channel":
-			c.channel = d.optText(k.text, v)
-		case "file_name":
-			c.fileName = d.optText(k.text, v)
-		case "sha256":
-			c.pkg.SHA256 = d.hex(k.text, v)
-		case "md5":
-			c.pkg.MD5 = d.hex(k.text, v)
-		case "legacy_bz2_md5":
-			c.pkg.LegacyBz2MD5 = d.hex(k.text, v)
-		case "legacy_bz2_size":
-			c.pkg.LegacyBz2Size = d.size(k.text, v)
-		case "depends":
-			c.pkg.Depends = d.texts(k.text, v)
-		case "constrains":
-			c.pkg.Constrains = d.texts(k.text, v)
 		case "extra_depends":
 			c.pkg.ExtraDepends = d.textsByName(k.text, v)
-		case "features":
-			c.pkg.Features = d.text(k.text, v)
-		case "flags":
-			c.pkg.Flags = d.texts(k.text, v)
-		case "track_features":
-			c.pkg.TrackFeatures = d.features(k.text, v)
-		case "license":
-			c.pkg.License = d.text(k.text, v)
-		case "license_family":
-			c.pkg.LicenseFamily = d.text(k.text, v)
-		case "purls":
-			c.pkg.Purls, c.pkg.HasPurls = d.texts(k.text, v), v.kind == list
 		case "run_exports":
 			c.pkg.RunExports = runExports(d, k.text, v)
-		case "size":
-			c.pkg.Size = d.size(k.text, v)
-		case "timestamp":
-			c.pkg.Timestamp = milliseconds(d.size(k.text, v))
-		case "python_site_packages_path":
-			c.pkg.PythonSitePackagesPath = d.text(k.text, v)
+		default:
+			c.read(d, k.text, v)
 		}
 	}
 	return c
+}
+
+func readV7Pypi(d *decoder, entry *value) *PyPIPackage {
+	p := &PyPIPackage{Line: entry.line}
+	for k, v := range entry.pairs {
+		switch k.text {
+		case "pypi":
+			p.Location = v.text
+		case "index":
+			p.Index = strings.TrimRight(RedactURL(d.text(k.text, v)), "/")
+		default:
+			readPypiField(d, p, k.text, v)
+		}
+	}
+	if p.Name == "" {
+		d.failf(entry.line, "the entry %s has no `name`", RedactURL(p.Location))
+	}
+	return p
 }

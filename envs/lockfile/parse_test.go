@@ -27,9 +27,9 @@ func TestNotALock(t *testing.T) {
 	for text, says := range map[string]string{
 		"":                             "empty",
 		"# only a comment\n":           "empty",
-		"a: [":                         "not YAML",
+		"version: 7\na: [":             "not YAML",
 		"{":                            "not YAML",
-		"a: \xff":                      "not YAML",
+		"version: 7\na: \xff":          "line 2: it is not UTF-8",
 		"- 1":                          "a list",
 		"hello":                        "a text",
 		"environments: {}":             "no `version`",
@@ -76,8 +76,8 @@ func TestOtherVersions(t *testing.T) {
 	for text, says := range map[string][]string{
 		"version: 8":                     {"8", "up to 7", "next:"},
 		"version: 1000":                  {"1000", "up to 7"},
-		"package: []\nversion: 1":        {"version 1 is not read", "pixi lock"},
-		"# c\nversion: 5\npackages: [1]": {"version 5 is not read", "pixi lock"},
+		"package: []\nversion: 2":        {"version 2 of pixi's locks is not read", "`pixi lock`"},
+		"# c\nversion: 3\npackages: [1]": {"version 3 of pixi's locks is not read", "`pixi lock`"},
 	} {
 		_, err := lockfile.Parse([]byte(text))
 		var version *lockfile.VersionError
@@ -258,14 +258,23 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(lock6("https://conda.example/m/linux-64/a-1-0.conda", "depends: [b >=1]\npurls: []")))
 	f.Add([]byte(lock7("../m/linux-64/a-1-0.conda", "subdir: linux-64\nrun_exports:\n  weak: [a]\ntimestamp: 1696321871976")))
 	f.Add([]byte("version: 8"))
+	f.Add([]byte("version: 5\nenvironments:\n  default:\n    channels: []\n    find-links:\n    - path: ./w\n    packages:\n      linux-64:\n      - conda: https://conda.example/m/noarch/a-1-0.conda\n      - pypi: ./w/b-1-py3-none-any.whl\npackages:\n- kind: conda\n  url: https://conda.example/m/noarch/a-1-0.conda\n- kind: conda\n  url: https://conda.example/m/noarch/a-1-0.conda\n  purls: []\n- kind: pypi\n  path: ./w/b-1-py3-none-any.whl\n  name: b\n  version: '1'\n"))
+	f.Add([]byte("version: 1\nmetadata:\n  channels:\n  - url: c\n  - d\n  platforms: [linux-64]\npackage:\n- name: a\n  version: '1'\n  manager: conda\n  platform: linux-64\n  dependencies: {b: '>=1', c: ['1', '2']}\n  url: https://conda.example/m/noarch/a-1-0.conda\n  hash: {md5: aa}\n  category: dev\n- name: p\n  version: '1'\n  manager: pip\n  platform: linux-64\n  url: git+https://git.example/p@0123456789012345678901234567890123456789\n"))
+	f.Add([]byte("# platform: linux-64\n@EXPLICIT\nhttps://conda.example/m/noarch/a-1-0.conda#d7c89558ba9fa0495403155b64376d81\n# pip b @ https://pypi.example/b-1-py3-none-any.whl#sha256=00\n"))
+	f.Add([]byte("version = 1\nrequires-python = '>=3'\n[[package]]\n"))
+	f.Add([]byte("lock-version = '1.0'\n"))
 	f.Add([]byte("version: 7\nplatforms: [{name: p1, subdir: linux-64}]\nenvironments: {}\npackages: []"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		lock, err := lockfile.Parse(data)
+		format, derr := lockfile.Detect(data)
 		if err != nil {
-			if lock != nil || !errors.Is(err, lockfile.ErrLock) {
-				t.Fatalf("lock %v, error %v", lock, err)
+			if lock != nil || !errors.Is(err, lockfile.ErrLock) || derr != nil && !errors.Is(derr, lockfile.ErrLock) {
+				t.Fatalf("lock %v, errors %v, %v", lock, err, derr)
 			}
 			return
+		}
+		if format != lock.Format {
+			t.Fatalf("detected as %v, read as %v", format, lock.Format)
 		}
 		lock.Resolve("/somewhere")
 		for _, env := range lock.Environments {
@@ -282,6 +291,14 @@ func FuzzParse(f *testing.F) {
 						t.Fatalf("%q would escape", pkg.Dist())
 					}
 					pkg.Record()
+				}
+				for _, pkg := range p.PyPI {
+					if strings.ContainsAny(pkg.Name+pkg.Version+pkg.FileName, "/\\\x00") {
+						t.Fatalf("%q would escape", pkg.FileName)
+					}
+					if pkg.Kind == "" || pkg.URL == "" || (pkg.Kind == lockfile.PyPIGit) != (pkg.Commit != "") {
+						t.Fatalf("incomplete: %+v", pkg)
+					}
 				}
 			}
 		}

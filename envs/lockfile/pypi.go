@@ -21,8 +21,9 @@ type PyPIPackage struct {
 	// Location is the URL or path exactly as the lock has it; print it through
 	// RedactURL.
 	Location string
-	// URL is the location as a URL (http, https, file). For a path it is relative
-	// to the lock's directory until Resolve was called.
+	// URL is where to fetch it (http, https, file; for git also ssh), without
+	// fragment. For a path it is relative to the lock's directory until Resolve was
+	// called. Of a git package it is the repository's.
 	URL string
 	// Local: the location is a path or file URL.
 	Local bool
@@ -38,15 +39,17 @@ type PyPIPackage struct {
 	SHA256, MD5 string
 	// Size in bytes; 0 = the lock does not say.
 	Size int64
-	// Index is the URL of the package index it was found in, without credentials;
-	// "" = a direct URL, a path, or not said.
+	// Index is the URL of the package index it was found in, without credentials
+	// and trailing slash; "" = a direct URL, a path, or not said (which in a
+	// pixi.lock 7 means the first index of the environment).
 	Index string
 	// Direct: the lock names it by a URL or path of the user's own, not through an
 	// index. direct_url.json is written for exactly these (PEP 610).
 	Direct bool
 	// Subdirectory in the archive or repository that holds the package; "" = its root.
 	Subdirectory string
-	// Commit is the full hash of a git package's commit; Ref is what was asked for.
+	// Commit is the full hash of a git package's commit; Ref is the branch, tag or
+	// revision that was asked for ("" = the default branch).
 	Commit, Ref string
 	// Editable: the lock asks for an editable install of a directory.
 	Editable bool
@@ -57,6 +60,10 @@ type PyPIPackage struct {
 	RequiresPython string
 	// Extras of the package itself that were asked for, sorted.
 	Extras []string
+
+	// BuildPackages and HostPackages are the locations of those of the lock's
+	// packages with which a source tree is to be built (pixi.lock 7 only).
+	BuildPackages, HostPackages []string
 
 	// Line of the entry in the file, for messages.
 	Line int

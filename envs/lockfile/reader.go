@@ -6,12 +6,17 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// maxSize bounds the bytes of a lock; real ones stay far below it.
-const maxSize = 256 << 20
+// Bounds of a lock, real ones stay far below: its bytes, and what can begin a
+// value in it, which bounds the memory that its tree takes.
+const (
+	maxSize   = 64 << 20
+	maxValues = 6 << 20
+)
 
 // kind tells what a value is.
 type kind uint8
@@ -43,12 +48,45 @@ type value struct {
 // the other two pixi never writes.
 func read(data []byte) (value, error) {
 	if len(data) > maxSize {
-		return value{}, fmt.Errorf("%w: it has %d bytes; this hpcenv reads at most %d", ErrLock, len(data), maxSize)
+		return value{}, tooLarge(len(data))
+	}
+	values := 0
+	for _, c := range []string{"\n", ":", ",", "[", "{", "\r"} {
+		values += bytes.Count(data, []byte(c))
+	}
+	if values > maxValues {
+		return value{}, fmt.Errorf("%w: it has more than %d values; this hpcenv reads no more", ErrLock, maxValues)
 	}
 	if v, ok := readBlock(data); ok {
 		return v, v.checkAllKeys()
 	}
+	if err := checkText(data); err != nil {
+		return value{}, err
+	}
 	return readYAML(data)
+}
+
+// checkText refuses what is no text: YAML says of it that it is not allowed, but
+// not where.
+func checkText(data []byte) error {
+	line := 1
+	for rest := data; len(rest) > 0; {
+		r, size := utf8.DecodeRune(rest)
+		switch {
+		case r == utf8.RuneError && size <= 1:
+			return fmt.Errorf("%w: line %d: it is not UTF-8", ErrLock, line)
+		case r == '\n':
+			line++
+		case r < ' ' && r != '\t' && r != '\r', r == 0x7f:
+			return fmt.Errorf("%w: line %d: a control character (%#x) stands there", ErrLock, line, r)
+		}
+		rest = rest[size:]
+	}
+	return nil
+}
+
+func tooLarge(n int) error {
+	return fmt.Errorf("%w: it has %d bytes; this hpcenv reads at most %d", ErrLock, n, maxSize)
 }
 
 // readYAML reads whatever YAML there is.
@@ -59,18 +97,31 @@ func readYAML(data []byte) (value, error) {
 		if errors.Is(err, io.EOF) {
 			return value{}, fmt.Errorf("%w: it is empty", ErrLock)
 		}
-		return value{}, fmt.Errorf("%w: it is not YAML: %s", ErrLock, strings.TrimPrefix(err.Error(), "yaml: "))
+		return value{}, notYAML(data, err)
 	}
 	var more yaml.Node
 	if err := decoder.Decode(&more); err == nil {
 		return value{}, fmt.Errorf("%w: line %d: a second YAML document begins; a lock has one", ErrLock, more.Line)
 	} else if !errors.Is(err, io.EOF) {
-		return value{}, fmt.Errorf("%w: it is not YAML: %s", ErrLock, strings.TrimPrefix(err.Error(), "yaml: "))
+		return value{}, notYAML(data, err)
 	}
 	if node.Kind != yaml.DocumentNode || len(node.Content) != 1 {
 		return value{}, fmt.Errorf("%w: it holds no YAML document", ErrLock)
 	}
 	return fromNode(node.Content[0])
+}
+
+// notYAML says what the YAML reader says; of the most common fault, a tab, it
+// names the line before.
+func notYAML(data []byte, err error) error {
+	line := 0
+	for text := range bytes.Lines(data) {
+		line++
+		if indent := text[:len(text)-len(bytes.TrimLeft(text, " \t"))]; bytes.IndexByte(indent, '\t') >= 0 {
+			return fmt.Errorf("%w: it is not YAML: line %d is indented by a tab", ErrLock, line)
+		}
+	}
+	return fmt.Errorf("%w: it is not YAML: %s", ErrLock, strings.TrimPrefix(err.Error(), "yaml: "))
 }
 
 func fromNode(node *yaml.Node) (value, error) {
@@ -138,6 +189,9 @@ func (v *value) checkKeys() error {
 	}
 	for i := 0; i < len(v.items); i += 2 {
 		key := &v.items[i]
+		if key.kind == scalar && key.plain && key.text == "<<" {
+			return fmt.Errorf("%w: line %d: YAML merge keys (<<) are not read in a lock", ErrLock, key.line)
+		}
 		if key.kind != scalar && !(key.kind == null && key.plain) {
 			return fmt.Errorf("%w: line %d: a key is %s", ErrLock, key.line, key.kind)
 		}

@@ -5,9 +5,10 @@ import (
 	"strconv"
 )
 
-// The versions that this program reads.
+// The versions of pixi.lock that this program reads. Version 1 is read too: it is
+// a conda-lock.yml.
 const (
-	MinVersion = 6
+	MinVersion = 4
 	MaxVersion = 7
 )
 
@@ -20,7 +21,7 @@ func (e *VersionError) Error() string {
 		return fmt.Sprintf("%s: lock file has version %d, this hpcenv reads up to %d; next: use a newer hpcenv, or write the lock with a pixi that writes version %d",
 			ErrLock, e.Version, MaxVersion, MaxVersion)
 	}
-	return fmt.Sprintf("%s: version %d is not read yet, only %d and %d; next: `pixi lock` with a current pixi rewrites it as %d",
+	return fmt.Sprintf("%s: version %d of pixi's locks is not read, only %d to %d; next: `pixi lock` with a current pixi rewrites it as %d",
 		ErrLock, e.Version, MinVersion, MaxVersion, MaxVersion)
 }
 
@@ -39,7 +40,7 @@ func readVersion(root *value) (int, error) {
 	if v.kind != scalar || !v.plain || err != nil || n <= 0 {
 		return 0, fmt.Errorf("%w: line %d: `version` must be a whole number from 1 on, it is `%s`", ErrLock, v.line, v.text)
 	}
-	if n < MinVersion || n > MaxVersion {
+	if n != 1 && (n < MinVersion || n > MaxVersion) {
 		return 0, &VersionError{Version: int(n)}
 	}
 	return int(n), nil

@@ -28,7 +28,7 @@ func (p *Plan) Predict(store *cache.Store, method string) (Cost, error) {
 		switch op.Kind {
 		case KindDir, KindSymlink, KindRecord:
 		case KindFile:
-			c.place(op, w.repeat[i], &empty[executable(op.Exec)])
+			countPlaced(&c, op, w.repeat[i], &empty[executable(op.Exec)])
 		case KindPatch, KindData:
 			size := int64(len(op.Data))
 			if op.Kind == KindPatch {
@@ -57,9 +57,9 @@ func (p *Plan) Predict(store *cache.Store, method string) (Cost, error) {
 	return c, nil
 }
 
-// place counts a file of the pool whose inode was counted. empty: there is an
+// countPlaced counts a file of the pool whose inode was counted. empty: there is an
 // empty file already, of which another can be a name.
-func (c *Cost) place(op *Op, repeat bool, empty *bool) {
+func countPlaced(c *Cost, op *Op, repeat bool, empty *bool) {
 	links := c.Method == cache.Hardlink.String()
 	switch {
 	case op.Size == 0 && !op.Copy && links && *empty:

@@ -56,10 +56,10 @@ type DryEnvironment struct {
 // What packages hold, by the size of their archives: averages over the packages
 // of a Python stack for data analysis. Single packages differ from it by far.
 const (
-	filesPerDirectory   = 9    // within one package
-	filesPerOwn         = 12   // empty, patched or copied ones, and as many links
-	unpackedPerPacked   = 3.3
-	recordBytesPerFile  = 300 // in conda-meta and in the manifest
+	filesPerDirectory  = 9  // within one package
+	filesPerOwn        = 12 // empty, patched or copied ones, and as many links
+	unpackedPerPacked  = 3.3
+	recordBytesPerFile = 300 // in conda-meta and in the manifest
 )
 
 // dryRun reckons what the run would do.

@@ -83,6 +83,7 @@ func (r *run) slot(ctx context.Context, res *Result) (release func(), err error)
 // link makes and publishes one target, unless it is there.
 func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Manifest, out *Environment) error {
 	if out.Meta != nil {
+		r.noteScripts(t.env, t.subdir, out.Meta, false)
 		return nil
 	}
 	provenance, err := json.Marshal(struct {
@@ -94,6 +95,9 @@ func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Ma
 	packages := make([]materialize.Package, 0, len(t.platform.Conda))
 	for _, p := range t.platform.Conda {
 		packages = append(packages, materialize.Package{Lock: p, Manifest: manifests[p.SHA256]})
+	}
+	if err := r.confirmScripts(ctx, t, packages); err != nil {
+		return fmt.Errorf("environment %q for %s: %w", t.env, t.subdir, err)
 	}
 	r.progress.send(Event{Type: EventLink, Environment: t.env, Platform: t.subdir})
 	meta, made, err := materialize.Materialize(ctx, r.deps.Store, materialize.Request{
@@ -110,7 +114,7 @@ func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Ma
 		return fmt.Errorf("environment %q for %s: %w", t.env, t.subdir, err)
 	}
 	out.Meta, out.New = meta, made
-	r.noteScripts(t, meta, made)
+	r.noteScripts(t.env, t.subdir, meta, made)
 	if c := meta.ByteCode; c != nil {
 		if c.Skipped != "" {
 			r.note(fmt.Sprintf("%s for %s has no byte-code: %s", t.env, t.subdir, c.Skipped))

@@ -54,19 +54,26 @@ func (r *run) missing(s *shelf) ([]*lockfile.CondaPackage, error) {
 	return missing, nil
 }
 
+// source is where a package is fetched from.
+func (r *run) source(p *lockfile.CondaPackage) (cache.Source, error) {
+	src, err := Source(p)
+	if err != nil || !p.Local || !r.deps.OpenLocal {
+		return src, err
+	}
+	if src.URL, err = localURL(p.URL, r.req.Dir); err != nil {
+		return src, fmt.Errorf("package %s: %w", p.Dist(), err)
+	}
+	return src, nil
+}
+
 // obtain brings the missing packages into the store: each archive is fetched
 // once however many requests want it, and one sync publishes them all.
 func (r *run) obtain(ctx context.Context, s *shelf, missing []*lockfile.CondaPackage) (fetched int64, err error) {
 	sources := make([]cache.Source, 0, len(missing))
 	for _, p := range missing {
-		src, err := Source(p)
+		src, err := r.source(p)
 		if err != nil {
 			return 0, err
-		}
-		if p.Local && r.deps.OpenLocal {
-			if src.URL, err = localURL(p.URL, r.req.Dir); err != nil {
-				return 0, fmt.Errorf("package %s: %w", p.Dist(), err)
-			}
 		}
 		sources = append(sources, src)
 	}

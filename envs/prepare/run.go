@@ -32,7 +32,7 @@ func Run(ctx context.Context, deps *Deps, req *Request, report func(Event)) (*Re
 		readyDry(res)
 	}
 	res.LockDigest = r.digest
-	res.Notes = append(r.notes, res.Notes...)
+	res.Notes = r.notes
 	res.Seconds = time.Since(start).Seconds()
 	return res, nil
 }
@@ -74,7 +74,7 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 	}
 	byteCode := r.wantByteCode(lock)
 	r.byteCode = byteCode == lockfile.ByteCodeYes
-	index := makeIndex(r.deps.Store, lock, byteCode, rulesDigest(r.deps.Scripts.Allow), r.deps.Scripts.allowed)
+	index := makeIndex(r.deps.Store, lock, byteCode, RulesDigest(r.deps.Scripts.Allow), r.deps.Scripts.allowed)
 	for i := range targets {
 		e := index.Environments[targets[i].env]
 		if e.ID == "" {

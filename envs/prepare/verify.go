@@ -53,6 +53,9 @@ func Verify(ctx context.Context, store *cache.Store, meta *materialize.Meta) (*V
 	switch {
 	case err == nil:
 		v.PlanDigest, v.Unknown, v.Differences = want.Digest(), want.Unknown(), tree.Differences(want)
+		if v.Damage, err = plan.Damage(ctx, store, v.Differences); err != nil {
+			return nil, err
+		}
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case errors.Is(err, cache.ErrIntegrity):

@@ -7,7 +7,8 @@
 // environment (Project.Activation) with the contents of its scripts, in a
 // canonical form that is pinned by digest (Canonical).
 //
-//	find.go        the nearest pixi.lock
+//	find.go        the nearest lock, by name
+//	notlock.go     files that are no lock, by content
 //	toml.go        TOML to an ordered tree with line numbers
 //	manifest.go    the tree to a Project
 //	platforms.go   the platforms of a workspace, and what [target] matches

@@ -6,88 +6,145 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 )
 
-// LockName is what a lock file is called.
+// LockName is what a pixi.lock is called.
 const LockName = "pixi.lock"
+
+// lockNames are what locks are called, in the order in which they count where a
+// directory has several. Of the first two, which say which conda packages they
+// mean, nothing needs to be said when they are found; the others may have been
+// made for something else than a cluster.
+var lockNames = []string{LockName, "conda-lock.yml", "uv.lock", "pylock.toml"}
+
+const silentNames = 2
+
+// namedPylock is a pylock with a name of its own (PEP 751).
+var namedPylock = regexp.MustCompile(`^pylock\.[^.]+\.toml$`)
 
 // ErrNoLock is the class of errors about a lock that is not there.
 var ErrNoLock = errors.New("no lock file")
 
 // FindLock returns the absolute path of a lock.
 //
-// start "" means the nearest pixi.lock, from the working directory upwards; a
-// directory means the pixi.lock in it and no other; a file means itself,
-// whatever its name. Errors wrap ErrNoLock (or the cause, if something is there
-// that cannot be looked at) and say what was looked for, where, and what to do.
-func FindLock(start string) (string, error) {
+// start "" means the nearest directory that has one, from the working directory
+// upwards; a directory means the lock in it and no other; a file means itself,
+// whatever its name. Of several in one directory a pixi.lock counts before a
+// conda-lock.yml, that before a uv.lock, that before a pylock.toml, and that
+// before a pylock.NAME.toml. note is what the user should hear about the choice,
+// "" if there is nothing to say. Errors wrap ErrNoLock (or the cause, if
+// something is there that cannot be looked at) and say what was looked for, where,
+// and what to do.
+func FindLock(start string) (lock, note string, err error) {
 	if start == "" {
 		return nearest()
 	}
 	path, err := filepath.Abs(start)
 	if err != nil {
-		return "", fmt.Errorf("the lock %s: %w", start, err)
+		return "", "", fmt.Errorf("the lock %s: %w", start, err)
 	}
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("%w: %s does not exist; next: give the path of a pixi.lock or of a directory that has one, or run `pixi lock` there", ErrNoLock, path)
+		return "", "", fmt.Errorf("%w: %s does not exist; next: give the path of a pixi.lock or of a directory that has one, or run `pixi lock` there", ErrNoLock, path)
 	case err != nil:
-		return "", fmt.Errorf("the lock %s cannot be looked at: %w", path, err)
+		return "", "", fmt.Errorf("the lock %s cannot be looked at: %w", path, err)
 	case info.Mode().IsRegular():
-		return path, nil
+		return path, "", nil
 	case !info.IsDir():
-		return "", fmt.Errorf("%w: %s is neither a file nor a directory; next: give the path of a pixi.lock", ErrNoLock, path)
+		return "", "", fmt.Errorf("%w: %s is neither a file nor a directory; next: give the path of a pixi.lock", ErrNoLock, path)
 	}
-	lock, found, err := lockIn(path)
+	lock, found, err := LockIn(path)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	if !found {
-		return "", fmt.Errorf("%w: the directory %s has no %s; next: run `pixi lock` in it%s", ErrNoLock, path, LockName, above(filepath.Dir(path)))
+		return "", "", fmt.Errorf("%w: the directory %s has no %s; next: run `pixi lock` in it%s", ErrNoLock, path, namesText(), above(filepath.Dir(path)))
 	}
-	return lock, nil
+	return lock, choice(lock, ""), nil
 }
 
 // nearest looks from the working directory upwards.
-func nearest() (string, error) {
+func nearest() (lock, note string, err error) {
 	start, err := os.Getwd()
 	if err != nil {
-		return "", fmt.Errorf("the working directory, in which a %s is looked for: %w", LockName, err)
+		return "", "", fmt.Errorf("the working directory, in which a %s is looked for: %w", LockName, err)
 	}
 	for dir := start; ; {
-		lock, found, err := lockIn(dir)
-		if err != nil || found {
-			return lock, err
+		lock, found, err := LockIn(dir)
+		if err != nil {
+			return "", "", err
+		}
+		if found {
+			return lock, choice(lock, above(filepath.Dir(dir))), nil
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			return "", fmt.Errorf("%w: no %s in %s or any directory above; next: run `pixi lock` in your project, or give the path of a lock", ErrNoLock, LockName, start)
+			return "", "", fmt.Errorf("%w: no %s in %s or any directory above; next: run `pixi lock` in your project, or give the path of a lock", ErrNoLock, namesText(), start)
 		}
 		dir = parent
 	}
 }
 
-// lockIn tells whether a directory has a lock.
-func lockIn(dir string) (path string, found bool, err error) {
-	path = filepath.Join(dir, LockName)
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "", false, nil
-	case err != nil:
-		return "", false, fmt.Errorf("the lock %s cannot be looked at: %w", path, err)
-	case !info.Mode().IsRegular():
-		return "", false, fmt.Errorf("%w: %s is not a regular file; next: move it away and run `pixi lock`", ErrNoLock, path)
+// namesText lists what was looked for.
+func namesText() string {
+	return strings.Join(lockNames[:len(lockNames)-1], ", ") + " or " + lockNames[len(lockNames)-1]
+}
+
+// choice is what is said about a lock that was chosen and not named.
+func choice(lock, other string) string {
+	if slices.Contains(lockNames[:silentNames], filepath.Base(lock)) {
+		return ""
 	}
-	return path, true, nil
+	return fmt.Sprintf("the lock is %s, as there is no %s beside it%s", lock, strings.Join(lockNames[:silentNames], " or "), other)
+}
+
+// LockIn tells which lock a directory has, if any. Several pylock.NAME.toml, of
+// which none is more than the others, are an error.
+func LockIn(dir string) (path string, found bool, err error) {
+	for _, name := range lockNames {
+		path = filepath.Join(dir, name)
+		info, err := os.Stat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return "", false, fmt.Errorf("the lock %s cannot be looked at: %w", path, err)
+		case !info.Mode().IsRegular():
+			return "", false, fmt.Errorf("%w: %s is not a regular file; next: move it away and run `pixi lock`", ErrNoLock, path)
+		}
+		return path, true, nil
+	}
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrPermission) {
+		return "", false, nil // a directory above that may be passed through only
+	}
+	if err != nil {
+		return "", false, fmt.Errorf("the directory %s, in which a lock is looked for: %w", dir, err)
+	}
+	var named []string
+	for _, entry := range entries {
+		if namedPylock.MatchString(entry.Name()) && entry.Type().IsRegular() {
+			named = append(named, entry.Name())
+		}
+	}
+	switch len(named) {
+	case 0:
+		return "", false, nil
+	case 1:
+		return filepath.Join(dir, named[0]), true, nil
+	}
+	return "", false, fmt.Errorf("%w: %s has several: %s; next: give the path of the one that is meant", ErrNoLock, dir, strings.Join(named, ", "))
 }
 
 // above hints at a lock in a directory above, since one of the two may have
 // been meant.
 func above(dir string) string {
 	for {
-		if path, found, err := lockIn(dir); err == nil && found {
+		if path, found, err := LockIn(dir); err == nil && found {
 			return ", or give " + path
 		}
 		parent := filepath.Dir(dir)

@@ -22,9 +22,9 @@ func TestFindLock(t *testing.T) {
 		{"a", filepath.Join(dir, "c"), "c/pixi.lock"},
 	} {
 		t.Chdir(filepath.Join(dir, c.at))
-		got, err := project.FindLock(c.start)
-		if want := filepath.Join(dir, c.want); err != nil || got != want {
-			t.Errorf("in %s, %q: %s, %v, want %s", c.at, c.start, got, err, want)
+		got, note, err := project.FindLock(c.start)
+		if want := filepath.Join(dir, c.want); err != nil || got != want || note != "" {
+			t.Errorf("in %s, %q: %s, %q, %v, want %s", c.at, c.start, got, note, err, want)
 		}
 	}
 	for _, c := range []struct {
@@ -37,7 +37,7 @@ func TestFindLock(t *testing.T) {
 		{"/dev/null", []string{"neither a file nor a directory", "next:"}},
 	} {
 		t.Chdir(dir)
-		_, err := project.FindLock(c.start)
+		_, _, err := project.FindLock(c.start)
 		if !errors.Is(err, project.ErrNoLock) {
 			t.Fatalf("%q: %v", c.start, err)
 		}
@@ -48,14 +48,51 @@ func TestFindLock(t *testing.T) {
 		}
 	}
 	t.Chdir("/")
-	if _, err := project.FindLock(""); !errors.Is(err, project.ErrNoLock) || !strings.Contains(err.Error(), "any directory above") {
+	if _, _, err := project.FindLock(""); !errors.Is(err, project.ErrNoLock) || !strings.Contains(err.Error(), "any directory above") {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestFindLockBehindAFile(t *testing.T) {
 	dir := write(t, "file", "")
-	if _, err := project.FindLock(filepath.Join(dir, "file", "sub")); err == nil {
+	if _, _, err := project.FindLock(filepath.Join(dir, "file", "sub")); err == nil {
 		t.Error("no error")
+	}
+}
+
+// TestFindOtherLocks: which of several counts, and what is said about it.
+func TestFindOtherLocks(t *testing.T) {
+	for _, c := range []struct {
+		files, at, start, want string
+		// note: parts of it; "" = nothing is said.
+		note string
+	}{
+		{"pixi.lock conda-lock.yml uv.lock pylock.toml pylock.a.toml", ".", "", "pixi.lock", ""},
+		{"conda-lock.yml uv.lock pylock.toml", ".", ".", "conda-lock.yml", ""},
+		{"uv.lock pylock.toml", ".", "", "uv.lock", "the lock is DIR/uv.lock, as there is no pixi.lock or conda-lock.yml beside it"},
+		{"pylock.a.toml pylock.toml pylock.b.toml", ".", "", "pylock.toml", "DIR/pylock.toml"},
+		{"pylock.a.toml pylock.a.b.toml mypylock.a.toml", ".", "", "pylock.a.toml", "DIR/pylock.a.toml"},
+		{"pixi.lock a/uv.lock", "a", "", "a/uv.lock", "or give DIR/pixi.lock"},
+		{"uv.lock", ".", "uv.lock", "uv.lock", ""}, // named, not chosen
+		{"a/b/x uv.lock", "a/b", "", "uv.lock", "DIR/uv.lock"},
+	} {
+		var files []string
+		for _, name := range strings.Fields(c.files) {
+			files = append(files, name, "")
+		}
+		dir := write(t, files...)
+		t.Chdir(filepath.Join(dir, c.at))
+		got, note, err := project.FindLock(c.start)
+		if err != nil || got != filepath.Join(dir, c.want) {
+			t.Errorf("%s: %s, %v", c.files, got, err)
+		}
+		if part := strings.ReplaceAll(c.note, "DIR", dir); (note == "") != (part == "") || !strings.Contains(note, part) {
+			t.Errorf("%s: it is said %q, not %q", c.files, note, part)
+		}
+	}
+	t.Chdir(write(t, "pylock.a.toml", "", "pylock.b.toml", ""))
+	_, _, err := project.FindLock("")
+	if !errors.Is(err, project.ErrNoLock) || !strings.Contains(err.Error(), "pylock.a.toml, pylock.b.toml") {
+		t.Errorf("%v", err)
 	}
 }

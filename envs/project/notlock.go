@@ -2,41 +2,39 @@ package project
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strings"
-)
 
-// topKeys finds the two keys that every lock has.
-var topKeys = regexp.MustCompile(`(?m)^(version|environments)[ \t]*:`)
+	"github.com/hpcenv/hpcenv/envs/lockfile"
+)
 
 // NotLock returns an error, which wraps ErrNoLock, if the file at path with this
 // content is not a lock at all: a manifest, an environment.yml, or any other
-// file. What is wrong with a lock, the lock's parser says.
+// file. Its name does not count. What is wrong with a lock, the lock's parser
+// says.
 func NotLock(path string, data []byte) error {
-	ext := strings.ToLower(filepath.Ext(path))
-	if ext != ".toml" && ext != ".py" && ext != ".md" {
-		keys := map[string]bool{}
-		for _, m := range topKeys.FindAll(data, -1) {
-			key, _, _ := bytes.Cut(m, []byte(":"))
-			keys[string(bytes.TrimSpace(key))] = true
-		}
-		// A truncated lock has at least its beginning.
-		if len(keys) == 2 || keys["version"] && filepath.Base(path) == LockName || bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
-			return nil
-		}
+	_, err := lockfile.Detect(data)
+	if err == nil {
+		return nil
 	}
 	what := "is not a lock file"
 	if len(bytes.TrimSpace(data)) == 0 {
 		what = "is empty, not a lock file"
 	}
 	dir := filepath.Dir(path)
-	beside := filepath.Join(dir, LockName)
 	step := fmt.Sprintf("give the path of a %s; `pixi lock` in the project writes it", LockName)
-	if st, err := os.Stat(beside); err == nil && st.Mode().IsRegular() && beside != path {
-		step = fmt.Sprintf("give the %s beside it: %s", LockName, beside)
+	var foreign *lockfile.ForeignError
+	if errors.As(err, &foreign) {
+		what, step = "is not a lock file but "+foreign.What, foreign.Next
+	}
+	for _, name := range lockNames {
+		beside := filepath.Join(dir, name)
+		if st, err := os.Stat(beside); err == nil && st.Mode().IsRegular() && beside != path {
+			step = fmt.Sprintf("give the %s beside it: %s", name, beside)
+			break
+		}
 	}
 	return notLock(fmt.Sprintf("%s %s; next: %s", path, what, step))
 }

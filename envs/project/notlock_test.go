@@ -18,9 +18,15 @@ func TestNotLock(t *testing.T) {
 		{"other.lock", "environments: {}\nversion: 7\npackages: []\n", ""},
 		{"pixi.lock", "version: 6\nenv", ""}, // cut off: the parser says where
 		{"flow.json", `{"version": 6, "environments": {}}`, ""},
-		{"pixi.toml", "version = \"1\"\n[environments]\n", "is not a lock file"},
-		{"pyproject.toml", "version: 6\nenvironments:\n", "is not a lock file"},
-		{"environment.yml", "name: x\ndependencies:\n- python\n", "is not a lock file"},
+		{"lock.py", "version: 6\nenvironments:\n", ""}, // a name tells nothing
+		{"conda-lock.yml", "metadata: {}\npackage: []\nversion: 1\n", ""},
+		{"list.txt", "# platform: linux-64\n@EXPLICIT\n", ""},
+		{"uv.lock", "version = 1\nrequires-python = \">=3.12\"\n", ""},
+		{"pylock.toml", "lock-version = \"1.0\"\n", ""},
+		{"pixi.toml", "version = \"1\"\n[environments]\n", "is not a lock file but a manifest"},
+		{"pyproject.toml", "[project]\nname = \"x\"\n", "is not a lock file but a manifest"},
+		{"poetry.lock", "[[package]]\nname = \"x\"\n", "is not a lock file but the lock of a tool"},
+		{"environment.yml", "name: x\ndependencies:\n- python\n", "is not a lock file but an environment.yml"},
 		{"passwd", "root:x:0:0::/:/bin/sh\n", "is not a lock file"},
 		{"pixi.lock", " \n", "is empty"},
 	} {
@@ -38,6 +44,9 @@ func TestNotLock(t *testing.T) {
 				continue
 			}
 			if beside := dir == with && c.name != LockName; beside != strings.Contains(err.Error(), "give the pixi.lock beside it") {
+				t.Errorf("%s: %v", c.name, err)
+			}
+			if dir == without && c.name == "environment.yml" && !strings.Contains(err.Error(), "pixi init --import") {
 				t.Errorf("%s: %v", c.name, err)
 			}
 		}

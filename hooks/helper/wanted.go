@@ -59,7 +59,13 @@ func (s *submission) wanted() (*wanted, error) {
 		return nil, err
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		path = filepath.Join(path, "pixi.lock")
+		lock, found, err := project.LockIn(path)
+		if err != nil {
+			return nil, refuse(api.ExitUsage, "%w", err)
+		}
+		if path = filepath.Join(path, project.LockName); found {
+			path = lock
+		}
 	}
 	abs, err := filepath.Abs(path)
 	if err != nil {

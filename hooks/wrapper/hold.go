@@ -119,7 +119,7 @@ func sweep(dir, except string) {
 			continue
 		}
 		var h holder
-		if err := readJSON(path, &h); err == nil && h.alive() {
+		if data, err := os.ReadFile(path); err == nil && json.Unmarshal(data, &h) == nil && h.alive() {
 			continue
 		}
 		if os.Remove(path) != nil {

@@ -7,25 +7,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/activation"
-	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/materialize"
+	"github.com/hpcenv/hpcenv/hooks/prepared"
 )
-
-// maxJSON bounds an index or a meta file, in bytes.
-const maxJSON = 64 << 20
 
 // resolved is an environment that is in the store.
 type resolved struct {
 	store    string
-	meta     materialize.Meta
+	meta     *materialize.Meta
 	manifest *activation.Manifest
 	digest   string
 }
@@ -54,30 +48,25 @@ func (o Options) resolve(ctx context.Context) (*resolved, error) {
 // made by another linker just means that the service is asked.
 func (o Options) fromStore(r *resolved) (bool, error) {
 	sum := sha256.Sum256(o.Request.Lock)
-	var idx lockfile.Index
-	err := readJSON(filepath.Join(o.Store, "locks", hex.EncodeToString(sum[:]), "index.json"), &idx)
+	files := prepared.Store{Root: o.Store}
+	env, err := files.Environment(hex.EncodeToString(sum[:]), o.Environment)
+	var unknown *prepared.UnknownEnvironmentError
+	switch {
+	case errors.As(err, &unknown):
+		return false, nil // the service says so in full
+	case err != nil:
+		return false, storeError(o.Store, err)
+	case env == nil, o.LinkScripts != "" && env.Scripts != o.LinkScripts:
+		return false, nil
+	}
+	r.meta, err = files.Published(env, o.Platform)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
 		return false, storeError(o.Store, err)
 	}
-	env, ok := idx.Environments[o.Environment]
-	if !ok || env.ID == "" || idx.Linker != materialize.LinkerVersion {
-		return false, nil
-	}
-	err = readJSON(o.metaPath(o.Store, env.ID), &r.meta)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, storeError(o.Store, err)
-	}
-	return strings.HasPrefix(r.meta.Prefix, idx.PrefixRoot), nil
-}
-
-func (o Options) metaPath(store, id string) string {
-	return filepath.Join(store, "meta", id, o.Platform+".json")
+	return true, nil
 }
 
 // prepare asks the service.
@@ -119,7 +108,7 @@ func (o Options) prepare(ctx context.Context, r *resolved) error {
 		}
 		r.store = st.Store
 	}
-	if err := readJSON(o.metaPath(r.store, id), &r.meta); err != nil {
+	if r.meta, err = (prepared.Store{Root: r.store, Patient: true}).Meta(id, o.Platform); err != nil {
 		return storeError(r.store, err)
 	}
 	return nil
@@ -129,29 +118,9 @@ func storeError(store string, err error) error {
 	return api.Errorf(api.ExitUnreachable, "store %s: %v\nnext: is it mounted on this host, and at this path? HPCENV_STORE or /etc/hpcenv/hpcenv.conf (store = PATH) names it", store, err)
 }
 
-func readJSON(path string, into any) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	// Only read from: closing can lose nothing.
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxJSON+1))
-	if err != nil {
-		return err
-	}
-	if len(data) > maxJSON {
-		return fmt.Errorf("%s: larger than %d bytes", path, maxJSON)
-	}
-	if err := json.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
-}
-
 // attached tells whether the prefix is there for programs of this host.
 func attached(prefix string) (bool, error) {
-	_, err := os.Stat(filepath.Join(prefix, "conda-meta", "history"))
+	err := prepared.Store{}.Attached(prefix)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -19,7 +19,7 @@ import (
 const Path = "/etc/hpcenv/hpcenv.conf"
 
 // ErrConf is the class of errors about the configuration itself.
-var ErrConf = errors.New("hpcenv.conf cannot be used")
+var ErrConf = errors.New("configuration cannot be used")
 
 // Conf says where the daemon and the store are.
 type Conf struct {
@@ -39,11 +39,11 @@ type Conf struct {
 // store of their own must not end up at the cluster's daemon.
 func Resolve(socket, store, path string, getenv func(string) string) (Conf, error) {
 	if socket != "" || store != "" {
-		return Conf{Socket: socket, Store: store}, absolute(store)
+		return Conf{Socket: socket, Store: store}, absolute("--store", store)
 	}
 	socket, store = getenv("HPCENV_SOCKET"), getenv("HPCENV_STORE")
 	if socket != "" || store != "" {
-		return Conf{Socket: socket, Store: store}, absolute(store)
+		return Conf{Socket: socket, Store: store}, absolute("HPCENV_STORE", store)
 	}
 	if path == "" {
 		path = Path
@@ -55,20 +55,31 @@ func Resolve(socket, store, path string, getenv func(string) string) (Conf, erro
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return Conf{}, err
 	}
+	store, err = OwnStore(getenv)
+	return Conf{Store: store, Own: err == nil}, err
+}
+
+// OwnStore is where a user's own store lies: HPCENV_STORE, or below the user's data
+// directory. It need not be there.
+func OwnStore(getenv func(string) string) (string, error) {
+	if store := getenv("HPCENV_STORE"); store != "" {
+		return store, absolute("HPCENV_STORE", store)
+	}
 	data := getenv("XDG_DATA_HOME")
 	if !filepath.IsAbs(data) { // the XDG rule: a relative value is ignored
 		home := getenv("HOME")
 		if !filepath.IsAbs(home) {
-			return Conf{}, fmt.Errorf("%w: neither a daemon nor a store is configured, and HOME is not set\nnext: set HPCENV_STORE to a directory of your own", ErrConf)
+			return "", fmt.Errorf("%w: neither a daemon nor a store is configured, and HOME is not set", ErrConf)
 		}
 		data = filepath.Join(home, ".local", "share")
 	}
-	return Conf{Store: filepath.Join(data, "hpcenv"), Own: true}, nil
+	return filepath.Join(data, "hpcenv"), nil
 }
 
-func absolute(store string) error {
+// absolute refuses a relative path to a store, which what names.
+func absolute(what, store string) error {
 	if store != "" && !filepath.IsAbs(store) {
-		return fmt.Errorf("%w: store %q is not an absolute path; it is written into environments", ErrConf, store)
+		return fmt.Errorf("%w: %s=%s is not an absolute path; it is written into environments", ErrConf, what, store)
 	}
 	return nil
 }

@@ -102,6 +102,12 @@ func (d *Driver) Build(ctx context.Context, recipe, out string) error {
 	return d.do(ctx, map[string]string{"op": "build", "recipe": recipe, "out": out, "platform": "linux-64"})
 }
 
+// ReadLock reads a lock; what is in it appears in out as JSON (LockDump), and as
+// a lock of the newest version in rewritten.
+func (d *Driver) ReadLock(ctx context.Context, lock, out, rewritten string) error {
+	return d.do(ctx, map[string]string{"op": "lock", "lock": lock, "out": out, "rewritten": rewritten})
+}
+
 // do has one job done. A process that does not answer in time is killed.
 func (d *Driver) do(ctx context.Context, job map[string]string) error {
 	line, err := json.Marshal(job)

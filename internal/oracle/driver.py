@@ -6,6 +6,8 @@ one line on standard output: {"error": null} or {"error": "text"}.
       installs an environment of a lock with rattler.
   {"op": "build", "recipe": FILE, "out": DIR, "platform": SUBDIR}
       builds a recipe with rattler-build, without any channel.
+  {"op": "lock", "lock": FILE, "out": FILE, "rewritten": FILE}
+      reads a lock, writes what is in it as JSON, and writes it as a lock.
 """
 
 import asyncio
@@ -54,10 +56,61 @@ def build(job):
     )
 
 
+def lock(job):
+    from rattler import LockFile
+
+    read = LockFile.from_path(pathlib.Path(job["lock"]))
+    environments = [
+        {
+            "name": name,
+            "channels": [str(c) for c in map(channel, environment.channels())],
+            "platforms": [
+                {
+                    "name": p.name,
+                    "subdir": str(p.subdir),
+                    "virtual": list(p.virtual_packages or []),
+                    "packages": [package(k) for k in environment.packages(p) or []],
+                }
+                for p in environment.platforms()
+            ],
+        }
+        for name, environment in read.environments()
+    ]
+    with open(job["out"], "w") as out:
+        json.dump({"environments": environments}, out)
+    read.to_path(pathlib.Path(job["rewritten"]))
+
+
+def channel(c):
+    # The wrapper of the binding wraps a channel that is one already.
+    return c if not hasattr(c, "_channel") else c._channel.as_str()
+
+
+def package(k):
+    from rattler.lock import CondaLockedBinaryPackage, PypiLockedPackage
+
+    out = {"name": k.name, "location": k.location}
+    hashes = k._package.hashes
+    if hashes is not None:
+        out["sha256"] = hashes.sha256.hex() if hashes.sha256 else ""
+        out["md5"] = hashes.md5.hex() if hashes.md5 else ""
+    if isinstance(k, PypiLockedPackage):
+        out["kind"] = "pypi"
+        out["version"] = k.version
+        out["requires_dist"] = list(k.requires_dist)
+        out["requires_python"] = k.requires_python or ""
+    elif isinstance(k, CondaLockedBinaryPackage):
+        out["kind"] = "conda"
+        out["record"] = json.loads(k.repo_data_record().to_json())
+    else:
+        out["kind"] = "source"
+    return out
+
+
 for line in sys.stdin:
     job = json.loads(line)
     try:
-        {"install": install, "build": build}[job["op"]](job)
+        {"install": install, "build": build, "lock": lock}[job["op"]](job)
         error = None
     except (KeyboardInterrupt, SystemExit):
         raise

@@ -14,7 +14,7 @@ import (
 func (a *app) conf() (clientconf.Conf, error) {
 	c, err := clientconf.Resolve(a.socket, a.store, a.getenv("HPCENV_CONF"), a.getenv)
 	if errors.Is(err, clientconf.ErrConf) {
-		return c, api.Errorf(api.ExitUsage, "%v\nnext: mend what is named there; HPCENV_STORE or HPCENV_SOCKET, if set, count instead of the file", err)
+		return c, api.Errorf(api.ExitUsage, "%v\nnext: mend what is named there; HPCENV_STORE or HPCENV_SOCKET, if set to an absolute path, count instead of /etc/hpcenv/hpcenv.conf", err)
 	}
 	return c, err
 }
@@ -26,14 +26,11 @@ func (a *app) writer(dry bool) (api.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules, err := a.scriptRules()
+	rules, err := a.scriptRules(c)
 	if err != nil {
 		return nil, err
 	}
 	if c.Socket != "" {
-		if len(a.scripts) > 0 {
-			return nil, api.Errorf(api.ExitUsage, "which link scripts run in the cluster's environments is the administrator's to say (scripts.allow of hpcenvd)\nnext: leave out --run-scripts, or prepare in a store of your own (--store)")
-		}
 		return api.Dial(c.Socket)
 	}
 	if dry {
@@ -58,9 +55,16 @@ func (a *app) reader() (api.Service, error) {
 	return api.Dial(c.Socket)
 }
 
-// scriptRules are the packages whose link scripts the user wants run: those of the
-// flags, or else of the variable, which makes all commands ask for the same.
-func (a *app) scriptRules() ([]prepare.ScriptRule, error) {
+// scriptRules are the packages whose link scripts the user wants run in a store of
+// their own: those of the flags, or else of the variable, which makes all commands
+// ask for the same. None with a daemon, which goes by the administrator's rules.
+func (a *app) scriptRules(c clientconf.Conf) ([]prepare.ScriptRule, error) {
+	if c.Socket != "" {
+		if len(a.scripts) > 0 {
+			return nil, api.Errorf(api.ExitUsage, "which link scripts run in the cluster's environments is the administrator's to say (scripts.allow of hpcenvd)\nnext: leave out --run-scripts, or prepare in a store of your own (--store)")
+		}
+		return nil, nil
+	}
 	text := strings.Join(a.scripts, " ")
 	if text == "" {
 		text = a.getenv("HPCENV_RUN_SCRIPTS")

@@ -27,9 +27,12 @@ func namesLock(arg string) bool {
 
 // readLock reads the lock at path ("" = the nearest one upwards).
 func (a *app) readLock(path string) (*lockfile.Lock, string, error) {
-	path, err := project.FindLock(path)
+	path, note, err := project.FindLock(path)
 	if err != nil {
 		return nil, "", err
+	}
+	if note != "" {
+		fmt.Fprintln(a.stderr, "note:", note)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -89,7 +92,11 @@ func (a *app) inspectLock(path, platform string, environments []string) error {
 		}
 		lock.Environments = only
 	}
-	report := lockinfo.Describe(lock, fmt.Sprintf("pixi.lock %d", lock.Version), a.known())
+	format := lock.Format.String()
+	if lock.Version > 0 {
+		format += fmt.Sprintf(" %d", lock.Version)
+	}
+	report := lockinfo.Describe(lock, format, a.known())
 	if platform != "" {
 		for i := range report.Environments {
 			e := &report.Environments[i]

@@ -26,8 +26,8 @@ func (a *app) prepareCmd() *cobra.Command {
 		Use:   "prepare [PATH]",
 		Short: "Fetch and build what a lock names, for every architecture of the cluster",
 		Long: `Fetch and build the environments that a lock names, so that jobs start in them at
-once. PATH is a pixi.lock or a directory with one; without it, the nearest
-pixi.lock upwards counts. What is there already is not touched.`,
+once. PATH is a lock or a directory with one; without it, the nearest
+lock upwards counts. What is there already is not touched.`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path, err := onePath(args, f.lock)
@@ -62,7 +62,11 @@ func (a *app) prepare(ctx context.Context, path string, f prepareFlags) error {
 	if err != nil {
 		return a.withoutDaemon(ctx, req, err)
 	}
-	shown := newProgress(a.stderr, header(req.Lock), false)
+	show := showAll
+	if f.dryRun {
+		show = showDry
+	}
+	shown := newProgress(a.stderr, header(req.Lock), show)
 	report := shown.report
 	if a.json {
 		report = nil

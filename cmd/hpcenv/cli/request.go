@@ -11,6 +11,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/service"
+	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/project"
 )
 
@@ -18,9 +19,12 @@ import (
 // manifest says of the activation of environments (all, or those named; none
 // named = default).
 func (a *app) request(path string, environments []string, all bool) (*api.PrepareRequest, error) {
-	lock, err := project.FindLock(path)
+	lock, note, err := project.FindLock(path)
 	if err != nil {
 		return nil, err
+	}
+	if note != "" {
+		fmt.Fprintln(a.stderr, "note:", note)
 	}
 	data, err := os.ReadFile(lock)
 	if err != nil {
@@ -70,5 +74,9 @@ func aboutLock(err error, lock string) error {
 // header is the first line of a preparation.
 func header(lock []byte) string {
 	sum := sha256.Sum256(lock)
-	return "pixi.lock " + short(hex.EncodeToString(sum[:]))
+	name := "lock"
+	if format, err := lockfile.Detect(lock); err == nil {
+		name = format.String()
+	}
+	return name + " " + short(hex.EncodeToString(sum[:]))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/envs/prepare"
 	"github.com/hpcenv/hpcenv/envs/project"
 	"github.com/hpcenv/hpcenv/hooks/wrapper"
 	"github.com/hpcenv/hpcenv/internal/shellword"
@@ -23,7 +24,7 @@ type wrapFlags struct {
 
 func (f *wrapFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&f.environment, "environment", "e", "default", "environment of the lock")
-	cmd.Flags().StringVar(&f.lock, "lock", "", "a pixi.lock or a directory with one (default: the nearest one upwards)")
+	cmd.Flags().StringVar(&f.lock, "lock", "", "a lock or a directory with one (default: the nearest one upwards)")
 }
 
 // wrapperCmds are the commands that start something in an environment without
@@ -89,16 +90,21 @@ func (a *app) wrap(ctx context.Context, f wrapFlags, do func(context.Context, wr
 	if err != nil {
 		return err
 	}
+	rules, err := a.scriptRules(c)
+	if err != nil {
+		return err
+	}
 	req, err := a.request(f.lock, []string{f.environment}, false)
 	if err != nil {
 		return err
 	}
-	shown := newProgress(a.stderr, header(req.Lock), true)
+	shown := newProgress(a.stderr, header(req.Lock), showNew)
 	code, err := do(ctx, wrapper.Options{
 		Service:     func(context.Context) (api.Service, error) { return a.writer(false) },
 		Store:       c.Store,
 		Request:     *req,
 		Environment: f.environment,
+		LinkScripts: prepare.RulesDigest(rules),
 		Env:         os.Environ(),
 		Stdout:      a.stdout,
 		Stderr:      a.stderr,
