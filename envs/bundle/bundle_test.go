@@ -191,7 +191,11 @@ func TestWheels(t *testing.T) {
 	w := &lockfile.PyPIPackage{Kind: lockfile.PyPIWheel, Name: "foo-bar", Version: "2.0", FileName: "foo_bar-2.0-py3-none-any.whl", SHA256: sum(data), URL: "https://pypi.example/foo_bar-2.0-py3-none-any.whl"}
 	platform := lock.Environments[0].Platforms[0]
 	platform.PyPI = []*lockfile.PyPIPackage{w}
-	p, err := newPlan(lock, Project{}, nil, false, nil)
+	fill := func() (*Plan, error) {
+		p := &Plan{Contents: []Content{{"default", "linux-64"}}, project: Project{LockName: "pixi.lock"}}
+		return p, p.fill([]target{{lock.Environments[0], platform}})
+	}
+	p, err := fill()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +218,7 @@ func TestWheels(t *testing.T) {
 		bad := *w
 		spoil(&bad)
 		platform.PyPI = []*lockfile.PyPIPackage{&bad}
-		if _, err := newPlan(lock, Project{}, nil, false, nil); !errors.Is(err, lockfile.ErrLock) {
+		if _, err := fill(); !errors.Is(err, lockfile.ErrLock) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

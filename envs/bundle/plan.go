@@ -57,10 +57,6 @@ func NewPlan(project Project, environments []string, all bool, platforms []strin
 		return nil, err
 	}
 	lock.Resolve(project.Dir)
-	return newPlan(lock, project, environments, all, platforms)
-}
-
-func newPlan(lock *lockfile.Lock, project Project, environments []string, all bool, platforms []string) (*Plan, error) {
 	if !safeName(project.LockName) {
 		project.LockName = "pixi.lock"
 	}
@@ -69,6 +65,12 @@ func newPlan(lock *lockfile.Lock, project Project, environments []string, all bo
 	if err != nil {
 		return nil, err
 	}
+	return p, p.fill(targets)
+}
+
+// fill finds the members.
+func (p *Plan) fill(targets []target) error {
+	p.first = targets[0].platform
 	have, paths := map[string]bool{}, map[string]string{}
 	// In the channel each name is there once; elsewhere each content.
 	add := func(at string, src cache.Source) error {
@@ -91,14 +93,14 @@ func newPlan(lock *lockfile.Lock, project Project, environments []string, all bo
 	for i, t := range targets {
 		for _, a := range archivesOf(t.platform) {
 			if a.err != nil {
-				return nil, fmt.Errorf("environment %s: %w", p.Contents[i], a.err)
+				return fmt.Errorf("environment %s: %w", p.Contents[i], a.err)
 			}
 			at := a.path
 			if i > 0 {
 				at = ""
 			}
 			if err := add(at, a.source); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
@@ -106,15 +108,15 @@ func newPlan(lock *lockfile.Lock, project Project, environments []string, all bo
 		for _, c := range prepare.CompilerPackages(t.environment, t.platform) {
 			src, err := prepare.Source(c)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if err := add("", src); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
 	slices.SortFunc(p.members, func(a, b member) int { return strings.Compare(a.Path, b.Path) })
-	return p, nil
+	return nil
 }
 
 type target struct {
@@ -172,7 +174,6 @@ func (p *Plan) choose(lock *lockfile.Lock, names []string, all bool, platforms [
 	case len(targets) == 0:
 		return nil, absent
 	}
-	p.first = targets[0].platform
 	return targets, nil
 }
 

@@ -71,9 +71,12 @@ func (a *app) bundleCreate(ctx context.Context, path string, f bundleFlags) erro
 	if f.all && len(f.environments) > 0 {
 		return api.Errorf(api.ExitUsage, "--all and --environment exclude each other\nnext: leave one of them out")
 	}
-	lock, err := project.FindLock(path)
+	lock, note, err := project.FindLock(path)
 	if err != nil {
 		return err
+	}
+	if note != "" {
+		fmt.Fprintln(a.stderr, "note:", note)
 	}
 	pr, err := bundleProject(lock)
 	if err != nil {
@@ -90,9 +93,9 @@ func (a *app) bundleCreate(ctx context.Context, path string, f bundleFlags) erro
 	if err != nil {
 		return err
 	}
-	shown := newProgress(a.stderr, header(pr.Lock), false)
+	shown := newProgress(a.stderr, header(pr.Lock), showAll)
 	if a.json {
-		shown = newProgress(io.Discard, "", false)
+		shown = newProgress(io.Discard, "", showAll)
 	}
 	paths, err := fetchAll(ctx, downloads, plan.Sources(), shown)
 	shown.close()

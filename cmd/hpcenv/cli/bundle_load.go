@@ -75,7 +75,7 @@ func (a *app) bundleLoad(ctx context.Context, file string, f loadFlags) (err err
 	if err != nil {
 		return err
 	}
-	shown := newProgress(a.stderr, header(req.Lock), false)
+	shown := newProgress(a.stderr, header(req.Lock), showAll)
 	report := shown.report
 	if a.json {
 		report = nil
