@@ -48,13 +48,11 @@ func (r *record) write(y *yaml) {
 	y.text("build", r.Build)
 	y.line("  build_number: %d", r.BuildNumber)
 	y.text("subdir", r.Subdir)
-	switch n := r.Noarch.(type) {
-	case string:
-		y.text("noarch", n)
-	case bool: // the first noarch scheme, before there were kinds
-		if n {
-			y.text("noarch", "generic")
-		}
+	switch kind := noarchKind(r.Noarch); {
+	case kind != "":
+		y.text("noarch", kind)
+	case r.Subdir == noarch:
+		y.line("  noarch: false") // else a reader guesses
 	}
 	y.text("sha256", r.SHA256)
 	y.text("md5", r.MD5)
@@ -80,6 +78,20 @@ func (r *record) write(y *yaml) {
 	y.number("size", r.Size)
 	y.number("timestamp", r.Timestamp)
 	y.text("python_site_packages_path", r.PythonSitePath)
+}
+
+// noarchKind of a record; true is from the first noarch scheme, before there were
+// kinds.
+func noarchKind(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case bool:
+		if v {
+			return "generic"
+		}
+	}
+	return ""
 }
 
 // features are a list, or a text with blanks or commas.

@@ -124,8 +124,12 @@ func (b *Bundle) index(subdir string) ([]*record, error) {
 			return nil, fmt.Errorf("%w: %s: %s says that it is for %s", ErrBundle, name, file, r.Subdir)
 		}
 		r.path = path.Join(channelDir, subdir, file)
-		if r.SHA256, err = b.digest(r.path, r.SHA256); err != nil {
+		size := int64(0)
+		if r.SHA256, size, err = b.digest(r.path, r.SHA256); err != nil {
 			return nil, err
+		}
+		if r.Size == 0 {
+			r.Size = size
 		}
 		out = append(out, r)
 	}
@@ -142,24 +146,25 @@ func (b *Bundle) wheel(file string) (wheel, error) {
 	w := wheel{path: path.Join(pypiDir, file), name: strings.ToLower(parts[0]), version: parts[1]}
 	w.name = strings.Join(strings.FieldsFunc(w.name, func(r rune) bool { return r == '_' || r == '.' || r == '-' }), "-")
 	var err error
-	w.sha256, err = b.digest(w.path, "")
+	w.sha256, _, err = b.digest(w.path, "")
 	return w, err
 }
 
-// digest notes the archive at a path; its sha256 is known, or "" and found now.
-func (b *Bundle) digest(name, known string) (string, error) {
-	f, _, err := b.tree.open(name)
+// digest notes the archive at a path, and tells its size; its sha256 is known, or ""
+// and found now.
+func (b *Bundle) digest(name, known string) (digest string, size int64, err error) {
+	f, size, err := b.tree.open(name)
 	if err != nil {
-		return "", fmt.Errorf("%w: it has no %s, which its channel lists: %w", ErrBundle, name, err)
+		return "", 0, fmt.Errorf("%w: it has no %s, which its channel lists: %w", ErrBundle, name, err)
 	}
 	defer f.Close() // only read
 	if known == "" {
 		h := sha256.New()
 		if _, err := io.Copy(h, f); err != nil {
-			return "", fmt.Errorf("%s: %w", name, err)
+			return "", 0, fmt.Errorf("%s: %w", name, err)
 		}
 		known = hex.EncodeToString(h.Sum(nil))
 	}
 	b.archives[known] = member{Path: name, SHA256: known}
-	return known, nil
+	return known, size, nil
 }

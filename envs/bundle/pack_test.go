@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -108,6 +109,55 @@ func TestDerived(t *testing.T) {
 	again, err := Open(writeDir(t, files))
 	if err != nil || again.Digest != b.Digest {
 		t.Errorf("the same pack in a folder has the lock %s, not %s: %v", again.Digest, b.Digest, err)
+	}
+}
+
+// TestRealPack reads what pixi-pack itself wrote.
+func TestRealPack(t *testing.T) {
+	b, err := Open("testdata/pixi-pack-0.7.10.tar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if !b.Derived || b.PackVersion != "0.7.10" || len(b.Contents) != 1 || b.Contents[0] != (Content{"default", "linux-64"}) {
+		t.Errorf("derived %v, made by %q, contents %v", b.Derived, b.PackVersion, b.Contents)
+	}
+	lock, err := lockfile.Parse(b.Project.Lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := lock.Environments[0].Platforms[0]
+	if err := p.Check(); err != nil {
+		t.Error(err)
+	}
+	var got []string
+	for _, c := range p.Conda {
+		got = append(got, fmt.Sprintf("%s %s %s %d %s %q %d %q %q", c.Location, c.Dist(), c.Subdir, c.BuildNumber, c.Noarch, c.Depends, c.Timestamp, c.TrackFeatures, c.License))
+	}
+	want := []string{
+		`./channel/linux-64/python-3.12.1-h0_0.conda python-3.12.1-h0_0 linux-64 0  [] 0 [] ""`,
+		`./channel/linux-64/tool-1.0-h1_0.conda tool-1.0-h1_0 linux-64 0  ["data >=1" "__glibc >=2.17"] 1700000000123 ["a" "b"] "MIT"`,
+		`./channel/noarch/data-1.0-h1_0.tar.bz2 data-1.0-h1_0 noarch 0 generic [] 0 [] ""`,
+		`./channel/noarch/noise-2.0-pyh_1.conda noise-2.0-pyh_1 noarch 1 python [] 0 [] ""`,
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if len(p.PyPI) != 1 || p.PyPI[0].Name != "foo-bar" || p.PyPI[0].Version != "1.0" || p.PyPI[0].Kind != lockfile.PyPIWheel || p.PyPI[0].FileName != "foo_bar-1.0-py3-none-any.whl" {
+		t.Errorf("wheels: %+v", p.PyPI)
+	}
+	for _, a := range archivesOf(p) {
+		f, size, err := b.Archive(a.source.SHA256)
+		if err != nil || f == nil || a.err != nil {
+			t.Fatal(err, a.err)
+		}
+		if n, err := io.Copy(io.Discard, f); err != nil || n != size {
+			t.Errorf("%s: %d of %d bytes, %v", a.path, n, size, err)
+		}
+	}
+	// The id of an environment rests on these bytes: they change with a version only.
+	if want := "ecb365f70a526528fc71383a6ed1287b3fb2f205c120fd89f153d80a2c873fac"; b.Digest != want {
+		t.Errorf("the lock is another than before, %s:\n%s", b.Digest, b.Project.Lock)
 	}
 }
 
