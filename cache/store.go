@@ -153,6 +153,14 @@ func (s *Store) own(path string) error {
 	return storeError("change the owner of", path, os.Lchown(path, s.format.OwnerUID, -1))
 }
 
+// ownFile is own for an open file, whatever its name is by now.
+func (s *Store) ownFile(f *os.File) error {
+	if os.Geteuid() != 0 || s.format.OwnerUID == 0 {
+		return nil
+	}
+	return storeError("change the owner of", f.Name(), f.Chown(s.format.OwnerUID, -1))
+}
+
 // Open opens the store at root for reading and, for its owner, writing. A
 // missing or unreadable FORMAT and a newer layout are ErrStore errors.
 func Open(root string) (*Store, error) {
