@@ -16,10 +16,6 @@ import (
 // Client talks to hpcenvd over its Unix socket. It implements Service. A Client
 // may be used by several goroutines.
 type Client struct {
-	// Held opens an archive that the client has, by sha256, and tells its size in
-	// bytes; a nil content means that it has not. It serves requests that are Brought.
-	Held Held
-
 	socket string
 	http   *http.Client
 }
@@ -86,7 +82,7 @@ func (c *Client) Prepare(ctx context.Context, req *PrepareRequest, report func(E
 			if handed[n.SHA256] {
 				continue
 			}
-			if err := c.give(ctx, req, n); err != nil {
+			if err := c.handOver(ctx, req, n); err != nil {
 				return nil, err
 			}
 			handed[n.SHA256], progress = true, true

@@ -14,15 +14,16 @@ import (
 // fetched into one.
 type Downloads struct {
 	// have (may be nil) is a store that is only read.
-	have *cache.Store
-	into *Service
+	have    *cache.Store
+	into    *cache.Store
+	fetcher *cache.Fetcher
 }
 
 // OpenDownloads looks into the store have ("" = none), which is another's, and
 // fetches into the store at into, which is the user's own and is made if it is not
 // there.
 func OpenDownloads(have, into string) (*Downloads, error) {
-	d := &Downloads{}
+	d := &Downloads{fetcher: cache.NewFetcher(cache.FetchOptions{AllowHost: cache.AllowAny, AllowFile: true, UserAgent: "hpcenv/" + Version()})}
 	if have != "" {
 		store, err := cache.Open(have)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -39,13 +40,13 @@ func OpenDownloads(have, into string) (*Downloads, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.into = New(ownOptions(store, false, nil))
+	d.into = store
 	return d, nil
 }
 
 // Kept is the file that holds src's archive; "" if none does.
 func (d *Downloads) Kept(src cache.Source) (string, error) {
-	for _, store := range []*cache.Store{d.have, d.into.opts.Store} {
+	for _, store := range []*cache.Store{d.have, d.into} {
 		if store == nil {
 			continue
 		}
@@ -64,7 +65,7 @@ func (d *Downloads) Kept(src cache.Source) (string, error) {
 // Fetch brings src's archive into the user's own store and returns its file.
 // progress (may be nil) is told how many bytes are there.
 func (d *Downloads) Fetch(ctx context.Context, src cache.Source, progress func(done, total int64)) (string, error) {
-	path, _, err := d.into.opts.Store.Fetch(ctx, d.into.opts.Fetcher, src, progress)
+	path, _, err := d.into.Fetch(ctx, d.fetcher, src, progress)
 	if errors.Is(err, cache.ErrFetch) {
 		err = &fetchError{err: err, from: "this host"}
 	}

@@ -110,18 +110,13 @@ func openOwn(root string, create func(string, cache.Format) (*cache.Store, error
 		return nil, fmt.Errorf("%w: %s belongs to uid %d, and only that account writes to it\nnext: prepare through its daemon (--socket), or in a store of your own (HPCENV_STORE)",
 			cache.ErrStore, root, owner)
 	}
-	return New(ownOptions(store, dry, scripts)), nil
-}
-
-// ownOptions are those of a service on a store of the user's own.
-func ownOptions(store *cache.Store, dry bool, scripts []prepare.ScriptRule) Options {
-	return Options{
+	return New(Options{
 		Store:     store,
 		Fetcher:   cache.NewFetcher(cache.FetchOptions{AllowHost: cache.AllowAny, AllowFile: true, UserAgent: "hpcenv/" + Version()}),
 		Inventory: &inventory.Keeper{Store: store, HostOnly: true, ReadOnly: dry},
 		Embedded:  true,
 		Scripts:   prepare.Scripts{Allow: scripts},
-	}
+	}), nil
 }
 
 // OpenReadOnly returns a Service that only tells what is in the store at root.
@@ -169,7 +164,8 @@ func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report f
 	}
 	res, err := prepare.Run(ctx, &s.deps, &prepare.Request{
 		Lock: req.Lock, Dir: filepath.Dir(req.LockPath), Environments: req.Environments, All: req.All,
-		Platforms: req.Platforms, Activations: req.Activations, DryRun: req.DryRun, Brought: req.Brought,
+		Platforms: req.Platforms, Activations: req.Activations, DryRun: req.DryRun,
+		Brought: req.Brought,
 	}, func(e prepare.Event) { report(api.Event(e)) })
 	var need *prepare.NeedLocalError
 	switch {

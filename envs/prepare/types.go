@@ -71,14 +71,14 @@ type Request struct {
 	All          bool
 	// Platforms by conda subdir; empty = those of the cluster.
 	Platforms []string
+	// Brought: the caller has the archives. Nothing is fetched or opened; what is
+	// missing ends in a NeedLocalError, wherever the lock says that it lies.
+	Brought bool
 	// Activations is what is kept with the lock: environment name → canonical
 	// JSON of activation.Manifest.
 	Activations map[string][]byte
 	// DryRun: nothing is written.
 	DryRun bool
-	// Brought: the caller has the archives. Nothing is fetched or opened; what is
-	// missing ends in a NeedLocalError, wherever the lock says that it lies.
-	Brought bool
 }
 
 // Types of events.

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
-	"github.com/hpcenv/hpcenv/daemon/service"
 	"github.com/hpcenv/hpcenv/envs/bundle"
 	"github.com/hpcenv/hpcenv/internal/membound"
 )
@@ -60,7 +59,7 @@ func (a *app) bundleLoad(ctx context.Context, file string, f loadFlags) (err err
 	if err != nil {
 		return err
 	}
-	req := &api.PrepareRequest{Lock: b.Project.Lock, LockPath: path, Environments: b.Environments(), Platforms: platforms, Brought: true}
+	req := &api.PrepareRequest{Lock: b.Project.Lock, LockPath: path, Environments: b.Environments(), Platforms: platforms}
 	if f.project != "" {
 		if req.LockPath, err = unpackProject(b, f.project); err != nil {
 			return err
@@ -128,14 +127,13 @@ func narrowed(b *bundle.Bundle, file string, only []string) ([]string, error) {
 
 // prepareHeld is Prepare with archives that this process holds.
 func prepareHeld(ctx context.Context, svc api.Service, req *api.PrepareRequest, held api.Held, report func(api.Event)) (*api.PrepareResult, error) {
-	switch s := svc.(type) {
-	case *api.Client:
-		s.Held = held
-		return s.Prepare(ctx, req, report)
-	case *service.Service:
-		return s.PrepareHeld(ctx, req, held, report)
+	s, ok := svc.(interface {
+		PrepareHeld(context.Context, *api.PrepareRequest, api.Held, func(api.Event)) (*api.PrepareResult, error)
+	})
+	if !ok {
+		return nil, api.Errorf(api.ExitFailed, "archives cannot be handed to %T", svc)
 	}
-	return nil, api.Errorf(api.ExitFailed, "archives cannot be handed to %T", svc)
+	return s.PrepareHeld(ctx, req, held, report)
 }
 
 // keptLock is the lock in the store, which a job or hpcenv run can name; other if
