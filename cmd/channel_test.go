@@ -42,7 +42,7 @@ func packages() []condatest.Package {
 	}
 	var out []condatest.Package
 	for _, subdir := range []string{"linux-64", "linux-aarch64"} {
-		for _, name := range []string{"tool", "slow", "wrong", "gone", "cut"} {
+		for _, name := range []string{"tool", "slow", "wrong", "gone", "cut", "closed"} {
 			out = append(out, script(name, subdir))
 		}
 	}
@@ -96,6 +96,12 @@ func (c *channel) serve(w http.ResponseWriter, r *http.Request) {
 	case !ok, strings.HasPrefix(name, "gone-"):
 		http.NotFound(w, r)
 		return
+	case strings.HasPrefix(name, "closed-"):
+		if user, password, _ := r.BasicAuth(); user != "me" || password != closedPassword {
+			w.Header().Set("WWW-Authenticate", `Basic realm="closed"`)
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		}
 	case strings.HasPrefix(name, "slow-"):
 		select {
 		case <-c.open:
@@ -110,6 +116,9 @@ func (c *channel) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	http.ServeContent(noRange{w}, r, "", time.Time{}, strings.NewReader(string(data)))
 }
+
+// closedPassword opens the packages called closed-*, for the user "me".
+const closedPassword = "planted-Secret+word"
 
 type noRange struct{ http.ResponseWriter }
 

@@ -18,7 +18,7 @@ type Held func(sha256 string) (content io.ReadCloser, size int64, err error)
 func PrepareHeld(ctx context.Context, req *PrepareRequest, held Held, report func(Event),
 	prepare func(*PrepareRequest, func(Event)) (*PrepareResult, error), put func(n Need, content io.Reader, size int64) error) (*PrepareResult, error) {
 	brought := *req
-	brought.Brought = true
+	brought.Brought, brought.Offline = true, true
 	if report == nil {
 		report = func(Event) {}
 	}

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"io"
+	"os"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 )
@@ -13,6 +14,6 @@ func (s *Service) PrepareHeld(ctx context.Context, req *api.PrepareRequest, held
 	return api.PrepareHeld(ctx, req, held, report, func(req *api.PrepareRequest, report func(api.Event)) (*api.PrepareResult, error) {
 		return s.Prepare(ctx, req, report)
 	}, func(n api.Need, content io.Reader, _ int64) error {
-		return s.PutArchive(ctx, n.SHA256, content)
+		return s.PutArchive(ctx, os.Getgid(), n.SHA256, content)
 	})
 }

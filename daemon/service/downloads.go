@@ -21,9 +21,9 @@ type Downloads struct {
 
 // OpenDownloads looks into the store have ("" = none), which is another's, and
 // fetches into the store at into, which is the user's own and is made if it is not
-// there.
-func OpenDownloads(have, into string) (*Downloads, error) {
-	d := &Downloads{fetcher: cache.NewFetcher(cache.FetchOptions{AllowHost: cache.AllowAny, AllowFile: true, UserAgent: "hpcenv/" + Version()})}
+// there. Fetching is done as the user; project is the lock's directory.
+func OpenDownloads(have, into string, own Own, project string) (*Downloads, error) {
+	d := &Downloads{fetcher: userFetcher(own, func() string { return project })}
 	if have != "" {
 		store, err := cache.Open(have)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

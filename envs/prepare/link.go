@@ -44,6 +44,9 @@ func (r *run) build(ctx context.Context, targets []target, res *Result) error {
 	for _, p := range missing {
 		bytes += p.Size
 	}
+	if err := r.offline(missing); err != nil {
+		return err
+	}
 	res.PackagesNew, res.PackagesKept = len(missing), len(all)-len(missing)
 	res.BytesFetched = bytes
 	r.progress.start(res.PackagesKept, len(all), bytes)
@@ -59,7 +62,7 @@ func (r *run) build(ctx context.Context, targets []target, res *Result) error {
 	}
 	defer release()
 	if res.BytesFetched, err = r.obtain(ctx, need, missing); err != nil {
-		return err
+		return needCredential(err, missing, r.deps.Store.HasArchive)
 	}
 	for i, t := range targets {
 		if err := r.link(ctx, t, need.manifests, &res.Environments[i]); err != nil {

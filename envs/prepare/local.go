@@ -1,15 +1,11 @@
 package prepare
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 )
 
@@ -45,12 +41,12 @@ func (r *run) needLocal(missing []*lockfile.CondaPackage) error {
 		if err != nil {
 			return err
 		}
-		_, err = os.Stat(r.deps.Store.ArchivePath(src))
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
+		ok, err := r.deps.Store.HasArchive(src)
+		if err != nil {
+			return err
+		}
+		if !ok {
 			need = append(need, p)
-		case err != nil:
-			return fmt.Errorf("%w: %w", cache.ErrStore, err)
 		}
 	}
 	if len(need) == 0 {

@@ -37,6 +37,8 @@ var allowed = map[string][]string{
 	"internal/testdata":      {},
 	"internal/condatest":     {},
 	"internal/faultfs":       {},
+
+	"internal/channelservers": {"internal/testdata"},
 }
 
 // notInCLI must not be linked into cmd/hpcenv, and why.
@@ -52,6 +54,7 @@ var notInCLI = map[string]string{
 	"net/http/httptest":                   "tests",
 	module + "internal/condatest":         "tests",
 	module + "internal/faultfs":           "tests",
+	module + "internal/channelservers":    "tests",
 	module + "daemon/server":              "the service's side",
 	module + "daemon/config":              "the service's side",
 }

@@ -89,7 +89,7 @@ func (a *app) bundleCreate(ctx context.Context, path string, f bundleFlags) erro
 	if err := plan.AddProjectFiles(filepath.Dir(lock)); err != nil {
 		return err
 	}
-	downloads, done, err := a.downloads(ctx, f.out)
+	downloads, done, err := a.downloads(ctx, f.out, pr.Dir)
 	if err != nil {
 		return err
 	}
@@ -126,13 +126,17 @@ func bundleProject(lock string) (bundle.Project, error) {
 // downloads is where archives come from: a store of the user's own, which keeps
 // them, or a cluster's, beside which what it lacks is fetched into a folder next to
 // the file that is written. done removes that folder.
-func (a *app) downloads(ctx context.Context, out string) (d *service.Downloads, done func() error, err error) {
+func (a *app) downloads(ctx context.Context, out, project string) (d *service.Downloads, done func() error, err error) {
 	c, err := a.conf()
 	if err != nil {
 		return nil, nil, err
 	}
+	own, err := a.own()
+	if err != nil {
+		return nil, nil, err
+	}
 	if c.Socket == "" {
-		d, err = service.OpenDownloads("", c.Store)
+		d, err = service.OpenDownloads("", c.Store, own, project)
 		return d, func() error { return nil }, err
 	}
 	if svc, err := a.writer(false); c.Store == "" && err == nil {
@@ -142,7 +146,7 @@ func (a *app) downloads(ctx context.Context, out string) (d *service.Downloads, 
 		}
 	}
 	parts := out + ".parts"
-	d, err = service.OpenDownloads(c.Store, parts)
+	d, err = service.OpenDownloads(c.Store, parts, own, project)
 	return d, func() error { return os.RemoveAll(parts) }, err
 }
 
