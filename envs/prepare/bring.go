@@ -60,7 +60,7 @@ func channelOf(url string) string { return path.Dir(path.Dir(url)) }
 // offline is nil if what is missing can be had without the network, else an error
 // of class cache.ErrOffline that names all that cannot.
 func (r *run) offline(missing []*lockfile.CondaPackage) error {
-	if !r.req.Offline || r.req.DryRun {
+	if !r.req.Offline || r.req.DryRun || r.req.Brought { // what is brought is asked for
 		return nil
 	}
 	var absent []string

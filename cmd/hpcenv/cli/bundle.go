@@ -13,7 +13,7 @@ func (a *app) bundleCmd() *cobra.Command {
 kind: pixi-unpack, conda and mamba can read it, too.
 
   hpcenv bundle create -o env.tar    where there is a network; macOS will do
-  hpcenv bundle load env.tar         on the cluster, or with packs of pixi-pack`,
+  hpcenv bundle load env.tar         on the cluster; packs of pixi-pack, too`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

@@ -131,7 +131,7 @@ func (a *app) downloads(ctx context.Context, out, project string) (d *service.Do
 	if err != nil {
 		return nil, nil, err
 	}
-	own, err := a.own()
+	own, err := a.own(c)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -31,7 +31,9 @@ func (a *app) bundleLoadCmd() *cobra.Command {
 		Short: "Make the environments of a bundle, or of a pack of pixi-pack, without the network",
 		Long: `Make the environments of a bundle without the network. FILE is what hpcenv bundle create
 wrote: its environments have the ids that prepare gives them. Or it is a pack of
-pixi-pack, or its folder; a pack has no lock, so one is derived from its channel.`,
+pixi-pack, or its folder; a pack has no lock, so one is derived from its channel.
+
+What is loaded into the cluster's store is readable by everyone there.`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.bundleLoad(cmd.Context(), args[0], f)
@@ -59,7 +61,7 @@ func (a *app) bundleLoad(ctx context.Context, file string, f loadFlags) (err err
 	if err != nil {
 		return err
 	}
-	req := &api.PrepareRequest{Lock: b.Project.Lock, LockPath: path, Environments: b.Environments(), Platforms: platforms}
+	req := &api.PrepareRequest{Lock: b.Project.Lock, LockPath: path, Environments: b.Environments(), Platforms: platforms, Offline: true}
 	if f.project != "" {
 		if req.LockPath, err = unpackProject(b, f.project); err != nil {
 			return err
@@ -139,11 +141,19 @@ func prepareHeld(ctx context.Context, svc api.Service, req *api.PrepareRequest, 
 // keptLock is the lock in the store, which a job or hpcenv run can name; other if
 // the store's place is not known.
 func (a *app) keptLock(ctx context.Context, svc api.Service, digest, other string) string {
-	st, err := svc.Status(ctx)
-	if err != nil || st.Store == "" {
+	c, err := a.conf()
+	if err != nil {
 		return other
 	}
-	return filepath.Join(st.Store, "locks", digest, "pixi.lock")
+	if c.Store == "" { // the daemon knows it; in a store of one's own Slurm would be asked
+		if st, err := svc.Status(ctx); err == nil {
+			c.Store = st.Store
+		}
+	}
+	if c.Store == "" {
+		return other
+	}
+	return filepath.Join(c.Store, "locks", digest, "pixi.lock")
 }
 
 // aboutFile puts a bundle's path before an error that does not name it.
