@@ -77,7 +77,13 @@ func (a *app) bundleLoad(ctx context.Context, file string, f loadFlags) (err err
 		return err
 	}
 	shown := newProgress(a.stderr, header(req.Lock), showAll)
-	report := shown.report
+	report := func(e api.Event) {
+		// Nothing is fetched, and what is taken in takes no time worth a line.
+		if e.Type == api.EventFetch || e.Type == api.EventFetched || e.Type == api.EventPlan && e.Environment == "" {
+			return
+		}
+		shown.report(e)
+	}
 	if a.json {
 		report = nil
 	}
