@@ -111,10 +111,11 @@ ctest:
 # network) the oracle's tests say so and are skipped; in CI they fail.
 oracle-venv:
 	@contrib/setup/oracle.sh make >/dev/null || echo "the oracle's virtual environment could not be made"
+	@contrib/setup/oracle-wheels.sh make >/dev/null || echo "the real wheels could not be fetched"
 
 # It ends with what was compared, and how often each allowed difference was there.
 oracle: oracle-venv | $(RESULTS)
-	LOGS=TestOracle contrib/ci/gotest.sh $(RESULTS)/oracle.json -tags oracle -count=1 -timeout 10m ./internal/oracle/...
+	LOGS=TestOracle contrib/ci/gotest.sh $(RESULTS)/oracle.json -tags oracle -count=1 -timeout 20m ./internal/oracle/...
 
 # The roots that the cluster tests need, made once per machine.
 roots:

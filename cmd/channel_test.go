@@ -169,7 +169,7 @@ func (c *channel) lock(envs []string, local string) (string, error) {
 	for _, u := range urls {
 		kind, location, _ := strings.Cut(u, " ")
 		if kind == "pypi" {
-			fmt.Fprintf(&records, "- pypi: %s\n  name: wheel\n  version: '1.0'\n  sha256: %064d\n", location, 1)
+			fmt.Fprintf(&records, "- pypi: %s\n  name: sdist\n  version: '1.0'\n  sha256: %064d\n", location, 1)
 			continue
 		}
 		data := c.files[filepath.Base(filepath.Dir(location))+"/"+filepath.Base(location)]
@@ -189,8 +189,8 @@ func (c *channel) lock(envs []string, local string) (string, error) {
 
 // locate is where a package lies; with local, in files below that directory.
 func (c *channel) locate(pkg, platform, local string) (location, kind string) {
-	if pkg == "wheel" {
-		return "https://pypi.example/wheel-1.0-py3-none-any.whl", "pypi"
+	if pkg == "sdist" {
+		return "https://pypi.example/sdist-1.0.tar.gz", "pypi"
 	}
 	for path := range c.files {
 		if dir := filepath.Dir(path); strings.HasPrefix(filepath.Base(path), pkg+"-") && (dir == platform || dir == "noarch") {

@@ -38,7 +38,7 @@ type want struct {
 // ask notes which packages are needed and returns the error that tells the
 // client. refusal is what a server said that wants a credential for them; nil =
 // they lie in local files.
-func (w *wanted) ask(packages []*lockfile.CondaPackage, refusal error) error {
+func (w *wanted) ask(packages []*lockfile.CondaPackage, wheels []*lockfile.PyPIPackage, refusal error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
@@ -51,17 +51,29 @@ func (w *wanted) ask(packages []*lockfile.CondaPackage, refusal error) error {
 		w.bySHA = map[string]want{}
 	}
 	out := &api.NeedError{}
-	for _, p := range packages {
-		src, err := prepare.Source(p)
+	add := func(src cache.Source, location string, err error) error {
 		if err != nil {
 			return err
 		}
-		w.bySHA[p.SHA256] = want{source: src, until: now.Add(askFor), private: refusal != nil}
-		n := api.Need{Package: src.Name, Location: p.Location, SHA256: p.SHA256, Size: p.Size, MD5: src.MD5, Format: string(src.Format)}
+		w.bySHA[src.SHA256] = want{source: src, until: now.Add(askFor), private: refusal != nil}
+		n := api.Need{Package: src.Name, Location: location, SHA256: src.SHA256, Size: src.Size, MD5: src.MD5, Format: string(src.Format)}
 		if refusal != nil {
 			n.Credential, n.Refusal = true, refusal.Error()
 		}
 		out.Archives = append(out.Archives, n)
+		return nil
+	}
+	for _, p := range packages {
+		src, err := prepare.Source(p)
+		if err := add(src, p.Location, err); err != nil {
+			return err
+		}
+	}
+	for _, p := range wheels {
+		src, err := prepare.WheelSource(p)
+		if err := add(src, p.Location, err); err != nil {
+			return err
+		}
 	}
 	return out
 }

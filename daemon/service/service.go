@@ -117,9 +117,9 @@ func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report f
 	var closed *prepare.NeedCredentialError
 	switch {
 	case errors.As(err, &need):
-		return nil, s.wanted.ask(need.Packages, nil)
+		return nil, s.wanted.ask(need.Packages, need.Wheels, nil)
 	case errors.As(err, &closed) && !s.opts.Embedded:
-		return nil, s.wanted.ask(closed.Packages, closed.Err)
+		return nil, s.wanted.ask(closed.Packages, closed.Wheels, closed.Err)
 	case errors.Is(err, cache.ErrFetch):
 		return nil, &fetchError{err: err, from: s.host()}
 	case err != nil:

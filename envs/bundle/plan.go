@@ -206,18 +206,11 @@ func archivesOf(p *lockfile.Platform) []locked {
 	return out
 }
 
-// formatWheel is how the cache calls a wheel.
-const formatWheel = cache.ArchiveFormat("whl")
-
 func wheelSource(w *lockfile.PyPIPackage) (cache.Source, error) {
-	src := cache.Source{Name: w.FileName, URL: w.URL, SHA256: w.SHA256, MD5: w.MD5, Size: w.Size, Format: formatWheel}
-	switch {
-	case w.Kind != lockfile.PyPIWheel || !strings.HasSuffix(w.FileName, ".whl") || !safeName(w.FileName):
-		return src, fmt.Errorf("%w: %s (%s, line %d) is no wheel, and a bundle builds nothing", lockfile.ErrLock, w.Name, lockfile.RedactURL(w.Location), w.Line)
-	case w.SHA256 == "":
-		return src, fmt.Errorf("%w: the wheel %s (line %d) has no sha256, so its bytes cannot be checked", lockfile.ErrLock, w.FileName, w.Line)
+	if w.Kind == lockfile.PyPIWheel && !safeName(w.FileName) {
+		return cache.Source{}, fmt.Errorf("%w: the wheel of %s (line %d) cannot be called %q", lockfile.ErrLock, w.Name, w.Line, w.FileName)
 	}
-	return src, nil
+	return prepare.WheelSource(w)
 }
 
 // Sources are the archives that a bundle holds, each once.

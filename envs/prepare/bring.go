@@ -16,6 +16,7 @@ import (
 // hand their archives over.
 type NeedCredentialError struct {
 	Packages []*lockfile.CondaPackage
+	Wheels   []*lockfile.PyPIPackage
 	// Err is the server's refusal of one of them.
 	Err error
 }
@@ -24,60 +25,76 @@ func (e *NeedCredentialError) Error() string { return e.Err.Error() }
 func (e *NeedCredentialError) Unwrap() error { return e.Err }
 
 // needCredential makes a *NeedCredentialError of a refusal to deliver: of all that
-// is missing in the same channel, since one after the other would take as many
+// is missing in the same channel (of wheels: on the same server), since one after the other would take as many
 // turns.
-func needCredential(err error, missing []*lockfile.CondaPackage, has func(cache.Source) (bool, error)) error {
+func needCredential(err error, missing []locked, has func(cache.Source) (bool, error)) error {
 	var of *cache.SourceError
 	if !errors.As(err, &of) || !cache.WantsCredential(err) {
 		return err
 	}
 	need := &NeedCredentialError{Err: err}
 	for _, p := range missing {
-		if p.Local || channelOf(p.URL) != channelOf(of.Source.URL) {
-			continue
-		}
-		src, serr := Source(p)
+		src, serr := p.source()
 		if serr != nil {
 			return serr
+		}
+		if _, _, local := p.where(); local || channelOf(src) != channelOf(of.Source) {
+			continue
 		}
 		ok, herr := has(src)
 		if herr != nil {
 			return herr
 		}
 		if !ok {
-			need.Packages = append(need.Packages, p)
+			need.add(p)
 		}
 	}
-	if len(need.Packages) == 0 {
+	if len(need.Packages)+len(need.Wheels) == 0 {
 		return err
 	}
 	return need
 }
 
-// channelOf is a package's URL without its file and subdir.
-func channelOf(url string) string { return path.Dir(path.Dir(url)) }
+func (e *NeedCredentialError) add(l locked) {
+	if l.wheel != nil {
+		e.Wheels = append(e.Wheels, l.wheel)
+	} else {
+		e.Packages = append(e.Packages, l.conda)
+	}
+}
+
+// channelOf is a package's URL without its file and subdir; of a wheel, which may
+// lie anywhere on its server, scheme and host.
+func channelOf(src cache.Source) string {
+	if src.Format == cache.FormatWheel {
+		scheme, rest, _ := strings.Cut(src.URL, "://")
+		host, _, _ := strings.Cut(rest, "/")
+		return scheme + "://" + host
+	}
+	return path.Dir(path.Dir(src.URL))
+}
 
 // offline is nil if what is missing can be had without the network, else an error
 // of class cache.ErrOffline that names all that cannot.
-func (r *run) offline(missing []*lockfile.CondaPackage) error {
+func (r *run) offline(missing []locked) error {
 	if !r.req.Offline || r.req.DryRun || r.req.Brought { // what is brought is asked for
 		return nil
 	}
 	var absent []string
 	for _, p := range missing {
-		if p.Local {
+		if _, _, local := p.where(); local {
 			continue
 		}
-		src, err := Source(p)
+		src, err := p.source()
 		if err != nil {
 			return err
 		}
 		network, err := r.deps.Store.NeedsNetwork(r.deps.Fetcher, src)
 		if err != nil {
-			return fmt.Errorf("package %s: %w", p.Dist(), err)
+			return fmt.Errorf("package %s: %w", p.dist(), err)
 		}
 		if network {
-			absent = append(absent, p.Subdir+"/"+p.Dist())
+			absent = append(absent, p.place())
 		}
 	}
 	switch n := len(absent); {

@@ -5,8 +5,6 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
-
-	"github.com/hpcenv/hpcenv/envs/lockfile"
 )
 
 // localURL makes a file URL of a local location, which may be relative to the
@@ -28,16 +26,16 @@ func localURL(location, dir string) (string, error) {
 
 // needLocal returns a *NeedLocalError for local packages that this process may
 // not open itself, and for all that are brought, if they were not handed over yet.
-func (r *run) needLocal(missing []*lockfile.CondaPackage) error {
+func (r *run) needLocal(missing []locked) error {
 	if r.deps.OpenLocal && !r.req.Brought {
 		return nil
 	}
-	var need []*lockfile.CondaPackage
+	need := &NeedLocalError{}
 	for _, p := range missing {
-		if !p.Local && !r.req.Brought {
+		if _, _, local := p.where(); !local && !r.req.Brought {
 			continue
 		}
-		src, err := Source(p)
+		src, err := p.source()
 		if err != nil {
 			return err
 		}
@@ -46,11 +44,11 @@ func (r *run) needLocal(missing []*lockfile.CondaPackage) error {
 			return err
 		}
 		if !ok {
-			need = append(need, p)
+			need.add(p)
 		}
 	}
-	if len(need) == 0 {
+	if len(need.Packages)+len(need.Wheels) == 0 {
 		return nil
 	}
-	return &NeedLocalError{Packages: need}
+	return need
 }

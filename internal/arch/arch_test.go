@@ -36,6 +36,7 @@ var allowed = map[string][]string{
 	"internal/shellword":     {},
 	"internal/testdata":      {},
 	"internal/condatest":     {},
+	"internal/wheeltest":     {},
 	"internal/faultfs":       {},
 
 	"internal/channelservers": {"internal/testdata"},
@@ -53,6 +54,7 @@ var notInCLI = map[string]string{
 	"testing":                             "tests",
 	"net/http/httptest":                   "tests",
 	module + "internal/condatest":         "tests",
+	module + "internal/wheeltest":         "tests",
 	module + "internal/faultfs":           "tests",
 	module + "internal/channelservers":    "tests",
 	module + "daemon/server":              "the service's side",

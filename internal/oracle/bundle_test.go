@@ -37,15 +37,20 @@ func TestBundles(t *testing.T) {
 	for n := range 2 * len(themes) {
 		set := Generate(n)
 		t.Run(set.Name, func(t *testing.T) {
-			var locked []Locked
-			dir := t.TempDir()
-			for i, p := range set.Packages {
-				p.Depends = solvable(p.Depends)
-				locked = append(locked, writePackage(t, dir, p, set.SitePackages, i%3 == 1))
-			}
-			s.checkBundle(t, Text(locked), set.PrefixLen)
+			s.checkBundle(t, solvableLock(t, set), set.PrefixLen)
 		})
 	}
+}
+
+// solvableLock writes the packages of a set and returns their lock.
+func solvableLock(t *testing.T, set Set) []byte {
+	var locked []Locked
+	dir := t.TempDir()
+	for i, p := range set.Packages {
+		p.Depends = solvable(p.Depends)
+		locked = append(locked, writePackage(t, dir, p, set.SitePackages, i%3 == 1))
+	}
+	return Text(locked)
 }
 
 // solvable are the dependencies of a generated package by name alone, without those
@@ -63,8 +68,10 @@ func solvable(depends []string) (out []string) {
 	return out
 }
 
-func (s *session) checkBundle(t *testing.T, lock []byte, prefixLen int) {
-	plan, err := bundle.NewPlan(bundle.Project{LockName: "pixi.lock", Lock: lock, Dir: s.base}, nil, false, nil)
+// writeBundle writes the bundle of a lock whose packages are files.
+func writeBundle(t *testing.T, lock []byte) (*bundle.Plan, []byte) {
+	t.Helper()
+	plan, err := bundle.NewPlan(bundle.Project{LockName: "pixi.lock", Lock: lock}, nil, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,8 +91,13 @@ func (s *session) checkBundle(t *testing.T, lock []byte, prefixLen int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return plan, out.Bytes()
+}
+
+func (s *session) checkBundle(t *testing.T, lock []byte, prefixLen int) {
+	plan, data := writeBundle(t, lock)
 	root := t.TempDir()
-	unpack(t, out.Bytes(), root)
+	unpack(t, data, root)
 	if err := os.Rename(filepath.Join(root, "hpcenv"), filepath.Join(t.TempDir(), "hpcenv")); err != nil {
 		t.Fatal(err)
 	}
