@@ -4,6 +4,7 @@ package oracle
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/hpcenv/hpcenv/envs/bundle"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
@@ -33,13 +35,14 @@ func TestPixiPack(t *testing.T) {
 
 func checkPixiPack(t *testing.T, lock []byte) {
 	dir := t.TempDir()
-	run := func(program string, args ...string) {
-		t.Helper()
+	run := func(program string, args ...string) error {
 		cmd := exec.Command(program, args...)
 		cmd.Dir, cmd.Env = dir, []string{"HOME=" + dir, "TMPDIR=" + dir, "PATH=" + os.Getenv("PATH"), "RAYON_NUM_THREADS=1"}
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%s %s: %v: %s", program, strings.Join(args, " "), err, out)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("%s %s: %w: %s", program, strings.Join(args, " "), err, out)
 		}
+		return err
 	}
 	_, ours := writeBundle(t, lock)
 	err := errors.Join(os.WriteFile(filepath.Join(dir, "pixi.lock"), lock, 0o644), os.WriteFile(filepath.Join(dir, "pixi.toml"), nil, 0o644),
@@ -47,10 +50,18 @@ func checkPixiPack(t *testing.T, lock []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run("pixi-pack", "--platform", Subdir, "--output-file", "theirs.tar", ".")
+	if err := run("pixi-pack", "--platform", Subdir, "--output-file", "theirs.tar", "."); err != nil {
+		t.Fatal(err)
+	}
 	sides := map[string]*Side{}
 	for _, pack := range []string{"theirs", "ours"} {
-		run("pixi-unpack", "--output-directory", "out", pack+".tar") // at one path: it is written into files
+		err := run("pixi-unpack", "--output-directory", "out", pack+".tar") // at one path: it is written into files
+		if err != nil && pack == "theirs" {
+			t.Skipf("it does not unpack its own pack: %v", err) // a file and a directory at odds
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 		side, err := ReadSide(filepath.Join(dir, "out", "env"))
 		if err == nil {
 			err = os.RemoveAll(filepath.Join(dir, "out"))
@@ -81,7 +92,7 @@ func checkPixiPack(t *testing.T, lock []byte) {
 	if !pack.Derived || pack.PackVersion == "" {
 		t.Errorf("derived %v, made by %q", pack.Derived, pack.PackVersion)
 	}
-	if d := cmp.Diff(lockedPackages(t, lock), lockedPackages(t, pack.Project.Lock)); d != "" {
+	if d := cmp.Diff(lockedPackages(t, lock), lockedPackages(t, pack.Project.Lock), cmpopts.EquateEmpty()); d != "" {
 		t.Errorf("the derived lock has other packages (- lock, + pack):\n%s", d)
 	}
 }
