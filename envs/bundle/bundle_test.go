@@ -240,3 +240,24 @@ func TestWrongArchive(t *testing.T) {
 		}
 	}
 }
+
+// TestWheelRoundTrip: a lock's wheels go into a bundle and come out of it.
+func TestWheelRoundTrip(t *testing.T) {
+	c := demo(t)
+	data := []byte("a wheel")
+	c.archives[sum(data)] = data
+	const url = "https://pypi.example/foo_bar-2.0-py3-none-any.whl"
+	lock := bytes.Replace(c.lock(t, "default@linux-64=python,libz"), []byte("packages:\n- "), []byte("      - pypi: "+url+"\npackages:\n- "), 1)
+	lock = append(lock, "- pypi: "+url+"\n  name: foo-bar\n  version: '2.0'\n  sha256: "+sum(data)+"\n"...)
+	b, err := openBytes(c.write(t, Project{LockName: "pixi.lock", Lock: lock}, nil, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, size, err := b.Archive(sum(data))
+	if err != nil || f == nil || size != int64(len(data)) {
+		t.Fatalf("%v, %d bytes, %v", f, size, err)
+	}
+	if have, err := io.ReadAll(f); err != nil || !bytes.Equal(have, data) {
+		t.Errorf("%q, %v", have, err)
+	}
+}
