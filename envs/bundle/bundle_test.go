@@ -261,3 +261,14 @@ func TestWheelRoundTrip(t *testing.T) {
 		t.Errorf("%q, %v", have, err)
 	}
 }
+
+// TestCredential: what the lock says is passed on with the bundle.
+func TestCredential(t *testing.T) {
+	lock := demo(t).lock(t, "default@linux-64=libz")
+	for _, secret := range []string{"https://me:secret@conda.example/", "https://conda.example/t/tk-secret/"} {
+		_, err := NewPlan(Project{Lock: bytes.ReplaceAll(lock, []byte("https://conda.example/"), []byte(secret))}, nil, false, nil)
+		if !errors.Is(err, lockfile.ErrLock) || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "line 5") {
+			t.Errorf("%s: %v", secret, err)
+		}
+	}
+}

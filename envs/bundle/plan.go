@@ -52,6 +52,9 @@ type member struct {
 // cannot be installed is an error, as in prepare; so is a lock that has nothing of
 // what was asked for.
 func NewPlan(project Project, environments []string, all bool, platforms []string) (*Plan, error) {
+	if line := prepare.CredentialInLock(project.Lock); line > 0 {
+		return nil, fmt.Errorf("%w: line %d: a URL holds a credential, and a bundle, which holds the lock, is passed on\nnext: take it out of the channel's URL in the manifest, keep it with `pixi auth login` or in ~/.netrc, and run `pixi lock`", lockfile.ErrLock, line)
+	}
 	lock, err := lockfile.Parse(project.Lock)
 	if err != nil {
 		return nil, err

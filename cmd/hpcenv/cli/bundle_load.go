@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -78,16 +80,17 @@ func (a *app) bundleLoad(ctx context.Context, file string, f loadFlags) (err err
 	}
 	shown := newProgress(a.stderr, header(req.Lock), showAll)
 	report := func(e api.Event) {
-		// Nothing is fetched, and what is taken in takes no time worth a line.
+		// Nothing is fetched; what is taken in is told of by telling.
 		if e.Type == api.EventFetch || e.Type == api.EventFetched || e.Type == api.EventPlan && e.Environment == "" {
 			return
 		}
 		shown.report(e)
 	}
+	held := telling(b, shown)
 	if a.json {
-		report = nil
+		report, held = nil, b.Archive
 	}
-	result, err := prepareHeld(ctx, svc, req, b.Archive, report)
+	result, err := prepareHeld(ctx, svc, req, held, report)
 	shown.close()
 	if err != nil {
 		if ctx.Err() != nil {
@@ -104,6 +107,19 @@ func (a *app) bundleLoad(ctx context.Context, file string, f loadFlags) (err err
 		req.LockPath = a.keptLock(ctx, svc, result.LockDigest, req.LockPath)
 	}
 	return a.prepared(ctx, svc, req, result, false)
+}
+
+// telling gives the archives of a bundle, and says every few seconds how many it gave.
+func telling(b *bundle.Bundle, shown progress) api.Held {
+	n, last := 0, time.Now()
+	return func(sha256 string) (io.ReadCloser, int64, error) {
+		if time.Since(last) > 5*time.Second {
+			last = time.Now()
+			shown.report(api.Event{Type: api.EventNote, Text: fmt.Sprintf("taken in: %d archives", n)})
+		}
+		n++
+		return b.Archive(sha256)
+	}
 }
 
 // loadNotes says what the user may not expect.
