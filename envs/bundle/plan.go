@@ -52,8 +52,8 @@ type member struct {
 // cannot be installed is an error, as in prepare; so is a lock that has nothing of
 // what was asked for.
 func NewPlan(project Project, environments []string, all bool, platforms []string) (*Plan, error) {
-	if line := prepare.CredentialInLock(project.Lock); line > 0 {
-		return nil, fmt.Errorf("%w: line %d: a URL holds a credential, and a bundle, which holds the lock, is passed on\nnext: take it out of the channel's URL in the manifest, keep it with `pixi auth login` or in ~/.netrc, and run `pixi lock`", lockfile.ErrLock, line)
+	if err := passable(project.Lock); err != nil {
+		return nil, fmt.Errorf("%w: %w", lockfile.ErrLock, err)
 	}
 	lock, err := lockfile.Parse(project.Lock)
 	if err != nil {
@@ -69,6 +69,15 @@ func NewPlan(project Project, environments []string, all bool, platforms []strin
 		return nil, err
 	}
 	return p, p.fill(targets)
+}
+
+// passable refuses a file of a project that tells a secret.
+func passable(data []byte) error {
+	line := prepare.CredentialInLock(data)
+	if line == 0 {
+		return nil
+	}
+	return fmt.Errorf("line %d: a URL holds a credential, and a bundle is passed on\nnext: take it out of the channel's URL in the manifest, keep it with `pixi auth login` or in ~/.netrc, and run `pixi lock`", line)
 }
 
 // fill finds the members.

@@ -22,6 +22,9 @@ func (p *Plan) AddProjectFiles(dir string) error {
 	if p.project.Files[name], err = os.ReadFile(m.File); err != nil {
 		return fmt.Errorf("the manifest %s: %w", m.File, err)
 	}
+	if err := passable(p.project.Files[name]); err != nil {
+		return fmt.Errorf("the manifest %s: %w", m.File, err)
+	}
 	for _, c := range p.Contents {
 		a, err := m.Activation(c.Environment)
 		var unknown *project.UnknownEnvironmentError
