@@ -18,7 +18,6 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/service"
 	"github.com/hpcenv/hpcenv/envs/bundle"
-	"github.com/hpcenv/hpcenv/envs/project"
 )
 
 type bundleFlags struct {
@@ -52,6 +51,7 @@ of them are what hpcenv bundle load makes. The same lock gives the same bytes.`,
 	fl.BoolVar(&f.all, "all", false, "all environments of the lock")
 	fl.StringSliceVar(&f.platforms, "platform", nil, "platform, e.g. linux-aarch64 (repeatable, or names with commas; default: all of the lock's for Linux)")
 	fl.StringVar(&f.lock, "lock", "", "the same as LOCK")
+	a.addFrozen(cmd)
 	fl.BoolVar(&a.json, "json", false, "print one JSON object on stdout, {\"error\": …} if it failed; on stderr errors only")
 	return cmd
 }
@@ -71,17 +71,12 @@ func (a *app) bundleCreate(ctx context.Context, path string, f bundleFlags) erro
 	if f.all && len(f.environments) > 0 {
 		return api.Errorf(api.ExitUsage, "--all and --environment exclude each other\nnext: leave one of them out")
 	}
-	lock, note, err := project.FindLock(path)
+	req, err := a.request(path, f.environments, f.all)
 	if err != nil {
 		return err
 	}
-	if note != "" {
-		fmt.Fprintln(a.stderr, "note:", note)
-	}
-	pr, err := bundleProject(lock)
-	if err != nil {
-		return err
-	}
+	lock := req.LockPath
+	pr := bundle.Project{LockName: filepath.Base(lock), Dir: filepath.Dir(lock), Lock: req.Lock}
 	plan, err := bundle.NewPlan(pr, f.environments, f.all, f.platforms)
 	if err != nil {
 		return aboutLock(err, lock)
@@ -109,18 +104,6 @@ func (a *app) bundleCreate(ctx context.Context, path string, f bundleFlags) erro
 		return aboutLock(err, lock)
 	}
 	return done()
-}
-
-// bundleProject reads a lock.
-func bundleProject(lock string) (bundle.Project, error) {
-	data, err := os.ReadFile(lock)
-	if err != nil {
-		return bundle.Project{}, fmt.Errorf("the lock file cannot be read: %w", err)
-	}
-	if err := project.NotLock(lock, data); err != nil {
-		return bundle.Project{}, err
-	}
-	return bundle.Project{LockName: filepath.Base(lock), Dir: filepath.Dir(lock), Lock: data}, nil
 }
 
 // downloads is where archives come from: a store of the user's own, which keeps

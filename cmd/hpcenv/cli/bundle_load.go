@@ -68,6 +68,7 @@ func (a *app) bundleLoad(ctx context.Context, file string, f loadFlags) (err err
 		if req.LockPath, err = unpackProject(b, f.project); err != nil {
 			return err
 		}
+		a.frozen = true // lock and manifest were compared when the bundle was made
 		from, err := a.request(req.LockPath, req.Environments, false)
 		if err != nil {
 			return err
