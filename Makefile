@@ -44,6 +44,7 @@ build: go-build shim
 go-build:
 	CGO_ENABLED=0 GOARCH=amd64 $(GO) build -trimpath -o $(BUILD)/amd64/hpcenv ./cmd/hpcenv
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) build -trimpath -o $(BUILD)/arm64/hpcenv ./cmd/hpcenv
+	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) build -trimpath -o $(BUILD)/darwin-arm64/hpcenv ./cmd/hpcenv
 	CGO_ENABLED=1 GOARCH=amd64 $(GO) build -trimpath -o $(BUILD)/amd64/hpcenvd ./cmd/hpcenvd
 	contrib/ci/static.sh $(BUILD)/amd64/hpcenv $(BUILD)/arm64/hpcenv
 
@@ -88,6 +89,10 @@ check:
 		if [ -n "$$bad" ]; then echo "not gofmt's: $$bad"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) vet -tags cluster,oracle ./...
+	@# On macOS: bundle create, inspect, diff.
+	@for arch in arm64 amd64; do \
+		CGO_ENABLED=0 GOOS=darwin GOARCH=$$arch $(GO) build -o /dev/null ./cmd/hpcenv || exit 1; \
+	done
 	@if command -v shellcheck >/dev/null; then contrib/ci/shellcheck.sh; \
 		else echo "shellcheck is not installed: scripts are not checked"; fi
 

@@ -13,6 +13,7 @@ import (
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/activation"
+	"github.com/hpcenv/hpcenv/envs/bundle"
 	"github.com/hpcenv/hpcenv/envs/linkscript"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/materialize"
@@ -72,6 +73,8 @@ func next(err error, code int) string {
 		return "name one that is there with -e, or run `pixi lock` if the manifest has it"
 	case errors.As(err, &problems):
 		return "take these entries out of the environment and run `pixi lock`, or name another environment with -e"
+	case errors.Is(err, bundle.ErrBundle):
+		return "copy the bundle again, or make it anew"
 	case errors.Is(err, lockfile.ErrLock):
 		return "`pixi lock` in the project writes the file anew"
 	case errors.Is(err, linkscript.ErrCannotRun):

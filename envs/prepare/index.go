@@ -121,7 +121,7 @@ func (r *run) save(path string, data []byte, byDigest bool) error {
 		return err
 	}
 	mode := os.FileMode(0o444)
-	if filepath.Base(path) == lockName && credentialInLock(data) > 0 {
+	if filepath.Base(path) == lockName && CredentialInLock(data) > 0 {
 		mode = 0o400 // a user's own store: the lock is for nobody else
 	}
 	return r.deps.Store.SaveFile(path, mode, func(w io.Writer) error {

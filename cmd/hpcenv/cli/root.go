@@ -18,7 +18,6 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/service"
 	"github.com/hpcenv/hpcenv/envs/project"
-	"github.com/hpcenv/hpcenv/hooks/wrapper"
 )
 
 // app is what all commands share.
@@ -44,8 +43,8 @@ type app struct {
 
 // Main runs the command line and returns the exit code.
 func Main(args []string) int {
-	if len(args) > 0 && wrapper.Serves(args[0]) {
-		return wrapper.Main(args) // hpcenv run calls itself
+	if code, ok := inner(args); ok {
+		return code
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), heeded()...)
 	defer stop()
@@ -121,9 +120,7 @@ names, fitting that node.
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return api.Errorf(api.ExitUsage, "%v\nnext: %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(a.prepareCmd(), a.listCmd(), a.inspectCmd(), a.diffCmd(), a.adminCmd(), a.versionCmd())
-	root.AddCommand(a.wrapperCmds()...)
-	root.AddCommand(a.buildCmds()...)
+	root.AddCommand(a.commands()...)
 	return root
 }
 
