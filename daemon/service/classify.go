@@ -90,6 +90,8 @@ func next(err error, code int) string {
 		return "the same command in a fresh shell"
 	case errors.Is(err, project.ErrManifest):
 		return "mend the manifest there, then run `pixi lock` in the project"
+	case errors.Is(err, materialize.ErrPrefix):
+		return "a shorter place: the prefix root of the cluster's store, or the path of a store of your own (HPCENV_STORE)"
 	case errors.Is(err, materialize.ErrUnlinkable):
 		return "`pixi lock` in the project may choose other packages; if not, tell the maintainers of that package"
 	case errors.Is(err, fs.ErrPermission) && !errors.Is(err, cache.ErrStore):

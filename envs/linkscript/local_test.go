@@ -182,6 +182,8 @@ func TestBounds(t *testing.T) {
 		"device":           {"mkfifo $PREFIX/fifo; [ -p $PREFIX/fifo ] || exit 9", "", nil},
 		"set-user-id":      {"cp /usr/bin/env $PREFIX/env; chmod u+s $PREFIX/env", "set-user-id", nil},
 		"set-group-id":     {"cp /usr/bin/env $PREFIX/env; chmod g+s $PREFIX/env", "set-user-id", nil},
+		"name of no text":  {"touch $PREFIX/$(printf '\\377')", "not UTF-8", nil},
+		"link of no text":  {"ln -s $(printf 'a\\377') $PREFIX/l", "not UTF-8", nil},
 		"absolute link":    {"ln -s /etc/passwd $PREFIX/l", "out of the prefix", nil},
 		"escaping link":    {"ln -s ../../x $PREFIX/share/l", "out of the prefix", nil},
 		"sideways link":    {"ln -s ../x/y $PREFIX/l", "out of the prefix", nil},

@@ -65,3 +65,7 @@ func (p *Plan) compiled(op *Op) bool {
 	}
 	return true
 }
+
+// RunsScripts tells whether link scripts are run in the prefix; what they change is
+// in no plan.
+func (p *Plan) RunsScripts() bool { return len(p.scripts) > 0 }

@@ -115,6 +115,9 @@ func Published(store *cache.Store, id, platform string) (*Meta, error) {
 	if err := json.Unmarshal(data, &m); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w; remove %s and prepare again", cache.ErrStore, path, err, tree)
 	}
+	if m.ID != id || m.Platform != platform {
+		return nil, fmt.Errorf("%w: %s describes another environment, %q for %q; remove %s and prepare again", cache.ErrStore, path, m.ID, m.Platform, tree)
+	}
 	if m.Version != MetaVersion {
 		return nil, fmt.Errorf("%w: %s is of version %d, this program reads %d; use the program that the store's owner uses", cache.ErrStore, path, m.Version, MetaVersion)
 	}
@@ -183,16 +186,22 @@ func newMeta(req Request, plan *Plan, res *Result) *Meta {
 		Version: MetaVersion, ID: req.ID, Platform: req.Platform, Environment: req.Environment, LockDigest: req.LockDigest,
 		Prefix: plan.Prefix, TreeDigest: res.TreeDigest, Files: res.Files, Dirs: res.Dirs, Links: res.Links,
 		Bytes: res.Bytes, BytesNew: res.BytesNew, Cost: &res.Cost, Conflicts: plan.Conflicts, SkippedScripts: plan.SkippedScripts,
-		Notes: plan.Notes, Provenance: req.Provenance, Packages: make([]MetaPackage, 0, len(plan.Packages)),
+		Notes: plan.Notes, Provenance: req.Provenance, Packages: MetaPackages(plan),
 	}
+	return m
+}
+
+// MetaPackages are a plan's packages as its Meta names them.
+func MetaPackages(plan *Plan) []MetaPackage {
+	out := make([]MetaPackage, 0, len(plan.Packages))
 	for _, p := range plan.Packages {
-		m.Packages = append(m.Packages, MetaPackage{
+		out = append(out, MetaPackage{
 			Name: p.Lock.Name, Version: p.Lock.Version, Build: p.Lock.Build, SHA256: p.Lock.SHA256,
 			URL: lockfile.RedactURL(p.Lock.Location), Size: p.Manifest.Size,
 		})
 	}
-	sort.Slice(m.Packages, func(i, j int) bool { return m.Packages[i].Name < m.Packages[j].Name })
-	return m
+	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
+	return out
 }
 
 func saveMeta(store *cache.Store, m *Meta) error {

@@ -85,8 +85,8 @@ type Plan struct {
 	scripts []plannedScript
 	pyc     [][]string
 	// unknown are compiled files whose content only the compiler could tell (see
-	// KnownByteCode).
-	unknown map[string]bool
+	// KnownByteCode), with a guess at their size.
+	unknown map[string]int64
 }
 
 // label is what messages call a package.

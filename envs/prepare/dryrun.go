@@ -156,6 +156,7 @@ func (r *run) dryByteCode(t target, plan *materialize.Plan, need *shelf, out *Dr
 			return err
 		}
 		if complete {
+			out.Estimated = plan.Unknown() > 0
 			return nil
 		}
 	}

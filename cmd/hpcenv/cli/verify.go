@@ -31,7 +31,8 @@ func (a *app) verifyCmd() *cobra.Command {
 		Short: "Compare a prepared environment with what it should be",
 		Long: `Read every file of a prepared environment and compare it with the digest that was
 noted when it was made, and path by path with what the lock and its packages
-make of it. ID is an id of ` + "`hpcenv list`" + ` or the beginning of one. Nothing is
+make of it; who may read and write, and what the description says for jobs, are
+looked at, too. ID is an id of ` + "`hpcenv list`" + ` or the beginning of one. Nothing is
 written; whoever can read the store can do it. Damage to the pool, which all
 environments share, is named too. The exit code is 1 if anything differs.`,
 		Args: usageArgs(cobra.ExactArgs(1)),
