@@ -16,6 +16,7 @@
 //	build.go     what is known, what is missing, the order of the work
 //	table.go     the tables in the store
 //	header.go    what packages ship already
+//	patched.go   sources with a prefix in them; hash.go: what their headers need
 //	compiler.go  which Python compiles, and the private copy of it that runs
 //	sandbox.go   what it runs in; seccomp.go: without other processes
 //	pool.go      many sources through few processes; process.go: one of them
