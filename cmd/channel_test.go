@@ -42,7 +42,7 @@ func packages() []condatest.Package {
 	}
 	var out []condatest.Package
 	for _, subdir := range []string{"linux-64", "linux-aarch64"} {
-		for _, name := range []string{"tool", "slow", "wrong", "gone", "cut"} {
+		for _, name := range []string{"tool", "slow", "wrong", "gone", "cut", "closed"} {
 			out = append(out, script(name, subdir))
 		}
 	}
@@ -96,6 +96,12 @@ func (c *channel) serve(w http.ResponseWriter, r *http.Request) {
 	case !ok, strings.HasPrefix(name, "gone-"):
 		http.NotFound(w, r)
 		return
+	case strings.HasPrefix(name, "closed-"):
+		if user, password, _ := r.BasicAuth(); user != "me" || password != closedPassword {
+			w.Header().Set("WWW-Authenticate", `Basic realm="closed"`)
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		}
 	case strings.HasPrefix(name, "slow-"):
 		select {
 		case <-c.open:
@@ -110,6 +116,9 @@ func (c *channel) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	http.ServeContent(noRange{w}, r, "", time.Time{}, strings.NewReader(string(data)))
 }
+
+// closedPassword opens the packages called closed-*, for the user "me".
+const closedPassword = "planted-Secret+word"
 
 type noRange struct{ http.ResponseWriter }
 
@@ -160,7 +169,7 @@ func (c *channel) lock(envs []string, local string) (string, error) {
 	for _, u := range urls {
 		kind, location, _ := strings.Cut(u, " ")
 		if kind == "pypi" {
-			fmt.Fprintf(&records, "- pypi: %s\n  name: wheel\n  version: '1.0'\n  sha256: %064d\n", location, 1)
+			fmt.Fprintf(&records, "- pypi: %s\n  name: sdist\n  version: '1.0'\n  sha256: %064d\n", location, 1)
 			continue
 		}
 		data := c.files[filepath.Base(filepath.Dir(location))+"/"+filepath.Base(location)]
@@ -180,8 +189,8 @@ func (c *channel) lock(envs []string, local string) (string, error) {
 
 // locate is where a package lies; with local, in files below that directory.
 func (c *channel) locate(pkg, platform, local string) (location, kind string) {
-	if pkg == "wheel" {
-		return "https://pypi.example/wheel-1.0-py3-none-any.whl", "pypi"
+	if pkg == "sdist" {
+		return "https://pypi.example/sdist-1.0.tar.gz", "pypi"
 	}
 	for path := range c.files {
 		if dir := filepath.Dir(path); strings.HasPrefix(filepath.Base(path), pkg+"-") && (dir == platform || dir == "noarch") {

@@ -40,6 +40,15 @@ type PrepareRequest struct {
 	// kept with the lock.
 	Activations map[string][]byte `json:"activations,omitempty"`
 	DryRun      bool              `json:"dry_run,omitempty"`
+	// Offline: nothing is fetched and nobody is asked over the network, not Slurm
+	// either; what is missing is an error.
+	Offline bool `json:"offline,omitempty"`
+	// Private: make the environments in the part of the store that only the
+	// caller's primary group reads. Client.Prepare sets it once it has handed over
+	// what a credential fetched.
+	Private bool `json:"private,omitempty"`
+	// Group is the caller's primary group, as the kernel tells it; never sent.
+	Group int `json:"-"`
 }
 
 // Types of events.
@@ -97,6 +106,8 @@ type PrepareResult struct {
 	Seconds float64 `json:"seconds"`
 	// Notes for the user.
 	Notes []string `json:"notes,omitempty"`
+	// Private: only the caller's group can read what was made.
+	Private bool `json:"private,omitempty"`
 	// DryRun of a request that asked for one.
 	DryRun *DryRun `json:"dry_run,omitempty"`
 }

@@ -53,6 +53,11 @@ func (p *Platform) Validate() error {
 			list = append(list, fmt.Sprintf("%s (line %d) has no sha256; next: %s", pkg.Dist(), pkg.Line, rehash))
 		}
 	}
+	for _, pkg := range p.PyPI {
+		if pkg.Kind == PyPIWheel && pkg.SHA256 == "" {
+			list = append(list, fmt.Sprintf("%s (line %d) has no sha256, so its bytes could not be checked; next: write the lock anew with hashes", pkg.FileName, pkg.Line))
+		}
+	}
 	return p.problems(list)
 }
 
@@ -70,20 +75,17 @@ func (p *Platform) unsupported() []string {
 	return append(list, p.pythonPackages()...)
 }
 
-// pythonPackages names all Python packages.
-//
-// THIS IS THE ONE PLACE that keeps platforms with Python packages from being
-// installed without them: materializing installs conda packages only. Once it
-// installs what PyPI holds, only those kinds that it cannot install stay here.
+// pythonPackages names the Python packages that would have to be built.
 func (p *Platform) pythonPackages() []string {
 	var list []string
 	for _, pkg := range p.PyPI {
-		is := map[PyPIKind]string{
-			PyPIWheel:     "a wheel; wheels are not installed yet",
-			PyPISdist:     "a Python source archive, which would have to be built",
-			PyPIDirectory: "a Python source tree, which would have to be built",
-			PyPIGit:       "a Python source tree, which would have to be built",
-		}[pkg.Kind]
+		is := "a Python source tree, which would have to be built"
+		switch pkg.Kind {
+		case PyPIWheel:
+			continue
+		case PyPISdist:
+			is = "a Python source archive, which would have to be built"
+		}
 		list = append(list, fmt.Sprintf("%s (%s, line %d) is %s", pkg.Name, RedactURL(pkg.Location), pkg.Line, is))
 	}
 	return list

@@ -1,6 +1,7 @@
 package materialize
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,13 +12,12 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
-	"sort"
+	"sync"
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/envs/activation"
 	"github.com/hpcenv/hpcenv/envs/bytecode"
 	"github.com/hpcenv/hpcenv/envs/linkscript"
-	"github.com/hpcenv/hpcenv/envs/lockfile"
 )
 
 // MetaVersion is the version of Meta's own form.
@@ -84,11 +84,11 @@ func Materialize(ctx context.Context, store *cache.Store, req Request) (*Meta, b
 }
 
 // idPattern is an environment id.
-var idPattern = regexp.MustCompile(`^[0-9a-f]{32}$`)
+var idPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{32}$`) })
 
 // check refuses what would become a wrong path of the store.
 func (req *Request) check(store *cache.Store) error {
-	if !idPattern.MatchString(req.ID) {
+	if !idPattern().MatchString(req.ID) {
 		return fmt.Errorf("environment id %q is not 32 hex digits: %w", req.ID, ErrUnlinkable)
 	}
 	if platforms := store.Format().Platforms; !slices.Contains(platforms, req.Platform) {
@@ -195,12 +195,11 @@ func newMeta(req Request, plan *Plan, res *Result) *Meta {
 func MetaPackages(plan *Plan) []MetaPackage {
 	out := make([]MetaPackage, 0, len(plan.Packages))
 	for _, p := range plan.Packages {
-		out = append(out, MetaPackage{
-			Name: p.Lock.Name, Version: p.Lock.Version, Build: p.Lock.Build, SHA256: p.Lock.SHA256,
-			URL: lockfile.RedactURL(p.Lock.Location), Size: p.Manifest.Size,
-		})
+		out = append(out, metaPackage(p))
 	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
+	slices.SortStableFunc(out, func(a, b MetaPackage) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
+	})
 	return out
 }
 

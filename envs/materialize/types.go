@@ -24,9 +24,13 @@ type Options struct {
 	ByteCode bool `json:"byte_code"`
 }
 
-// Package is a locked package with what the store knows of it.
+// Package is a locked package with what the store knows of it: a conda package or
+// a wheel.
 type Package struct {
-	Lock     *lockfile.CondaPackage
+	// Lock of a conda package; nil for a wheel.
+	Lock *lockfile.CondaPackage
+	// Wheel as the lock has it; nil for a conda package.
+	Wheel    *lockfile.PyPIPackage
 	Manifest *cache.Manifest
 }
 

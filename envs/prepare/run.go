@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 // goroutine at a time. A request that was served before does no work.
 //
 // Errors are of the classes ErrNoPlatform and ErrRequest, those of lockfile,
-// materialize and cache, or a *NeedLocalError.
+// materialize and cache, a *NeedLocalError or a *NeedCredentialError.
 func Run(ctx context.Context, deps *Deps, req *Request, report func(Event)) (*Result, error) {
 	start := time.Now()
 	sum := sha256.Sum256(req.Lock)
@@ -49,7 +50,7 @@ type run struct {
 }
 
 func (r *run) do(ctx context.Context) (*Result, error) {
-	if err := checkActivations(r.req); err != nil {
+	if err := errors.Join(checkActivations(r.req), r.checkShared()); err != nil {
 		return nil, err
 	}
 	platforms, notes, err := wantedPlatforms(ctx, r.deps, r.req)

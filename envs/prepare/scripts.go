@@ -72,7 +72,7 @@ func (r ScriptRule) allows(p *lockfile.CondaPackage) bool {
 // users, too.
 func (r *run) confirmScripts(ctx context.Context, t target, packages []materialize.Package) error {
 	for _, p := range packages {
-		if !slices.Contains(t.scripts, t.subdir+"/"+p.Lock.Name) {
+		if p.Wheel != nil || !slices.Contains(t.scripts, t.subdir+"/"+p.Lock.Name) {
 			continue
 		}
 		meta, err := conda.DecodeMeta(p.Manifest.Meta)
@@ -82,7 +82,7 @@ func (r *run) confirmScripts(ctx context.Context, t target, packages []materiali
 		if len(meta.Scripts) == 0 {
 			continue
 		}
-		src, err := r.source(p.Lock)
+		src, err := r.source(locked{conda: p.Lock})
 		if err == nil {
 			err = r.deps.Store.ConfirmOrigin(ctx, r.deps.Fetcher, src, p.Lock.Origin())
 		}

@@ -24,12 +24,24 @@ var (
 // open itself: their archives must be put at Store.ArchivePath first.
 type NeedLocalError struct {
 	Packages []*lockfile.CondaPackage
+	Wheels   []*lockfile.PyPIPackage
+}
+
+func (e *NeedLocalError) add(l locked) {
+	if l.wheel != nil {
+		e.Wheels = append(e.Wheels, l.wheel)
+	} else {
+		e.Packages = append(e.Packages, l.conda)
+	}
 }
 
 func (e *NeedLocalError) Error() string {
-	names := make([]string, 0, len(e.Packages))
+	names := make([]string, 0, len(e.Packages)+len(e.Wheels))
 	for _, p := range e.Packages {
 		names = append(names, p.Dist()+" ("+p.Location+")")
+	}
+	for _, p := range e.Wheels {
+		names = append(names, p.FileName+" ("+p.Location+")")
 	}
 	return "packages in local files must be handed over: " + strings.Join(names, ", ")
 }
@@ -44,6 +56,9 @@ type Deps struct {
 	// OpenLocal: packages in local files are opened by this process, with the
 	// user's own rights. Without it they end in a NeedLocalError.
 	OpenLocal bool
+	// Shared: others read the store, the locks in it too. A lock whose URLs hold
+	// credentials is refused.
+	Shared bool
 	// Parallel downloads of one Run; 0 = 8.
 	Parallel int
 	// Slot (may be nil) is asked for leave before packages are fetched and
@@ -76,6 +91,9 @@ type Request struct {
 	Activations map[string][]byte
 	// DryRun: nothing is written.
 	DryRun bool
+	// Offline: nothing is fetched; what is missing is an error of class
+	// cache.ErrOffline that names all of it.
+	Offline bool
 }
 
 // Types of events.

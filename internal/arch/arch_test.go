@@ -36,7 +36,10 @@ var allowed = map[string][]string{
 	"internal/shellword":     {},
 	"internal/testdata":      {},
 	"internal/condatest":     {},
+	"internal/wheeltest":     {},
 	"internal/faultfs":       {},
+
+	"internal/channelservers": {"internal/testdata"},
 }
 
 // notInCLI must not be linked into cmd/hpcenv, and why.
@@ -51,7 +54,9 @@ var notInCLI = map[string]string{
 	"testing":                             "tests",
 	"net/http/httptest":                   "tests",
 	module + "internal/condatest":         "tests",
+	module + "internal/wheeltest":         "tests",
 	module + "internal/faultfs":           "tests",
+	module + "internal/channelservers":    "tests",
 	module + "daemon/server":              "the service's side",
 	module + "daemon/config":              "the service's side",
 }

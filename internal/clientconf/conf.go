@@ -29,8 +29,16 @@ type Conf struct {
 	Store string
 	// PrefixRoot of the cluster; "" where the file does not say.
 	PrefixRoot string
+	// Mirrors of packages: a prefix of URLs, and what stands for it, the best first.
+	Mirrors []Mirror
 	// Own: Store is the user's own default, nothing was configured.
 	Own bool
+}
+
+// Mirror is one line `mirror = PREFIX URL…`.
+type Mirror struct {
+	Prefix string
+	URLs   []string
 }
 
 // Resolve returns the configuration that holds for flags socket and store (""
@@ -84,6 +92,19 @@ func absolute(what, store string) error {
 	return nil
 }
 
+// Mirrors returns those of the file at path ("" = Path), which hold for a store of
+// the user's own too; none if it is not there.
+func Mirrors(path string) ([]Mirror, error) {
+	if path == "" {
+		path = Path
+	}
+	c, err := Read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return c.Mirrors, err
+}
+
 // Read reads a configuration file. Empty lines and lines that start with # are
 // passed over; an unknown or repeated key is an error with its line.
 func Read(path string) (Conf, error) {
@@ -107,12 +128,21 @@ func parse(path, text string) (Conf, error) {
 		key, value, ok := strings.Cut(line, "=")
 		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 		if !ok || value == "" {
-			return Conf{}, fmt.Errorf("%w: %s:%d: want `key = value`, have %q", ErrConf, path, n, line)
+			return Conf{}, fmt.Errorf("%w: %s:%d: want `key = value`", ErrConf, path, n)
+		}
+		if key == "mirror" {
+			words := strings.Fields(value)
+			if len(words) < 2 {
+				// What stands there may hold a password.
+				return Conf{}, fmt.Errorf("%w: %s:%d: want `mirror = PREFIX URL…`", ErrConf, path, n)
+			}
+			c.Mirrors = append(c.Mirrors, Mirror{words[0], words[1:]})
+			continue
 		}
 		at, known := keys[key]
 		switch {
 		case !known:
-			return Conf{}, fmt.Errorf("%w: %s:%d: unknown key %q; known are socket, store, prefix_root", ErrConf, path, n, key)
+			return Conf{}, fmt.Errorf("%w: %s:%d: unknown key %q; known are socket, store, prefix_root, mirror", ErrConf, path, n, key)
 		case *at != "":
 			return Conf{}, fmt.Errorf("%w: %s:%d: %s a second time", ErrConf, path, n, key)
 		case !filepath.IsAbs(value):

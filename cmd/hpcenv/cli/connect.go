@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/hpcenv/hpcenv/cache/mirror"
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/service"
 	"github.com/hpcenv/hpcenv/envs/prepare"
@@ -26,7 +27,7 @@ func (a *app) writer(dry bool) (api.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules, err := a.scriptRules(c)
+	own, err := a.own(c)
 	if err != nil {
 		return nil, err
 	}
@@ -34,9 +35,9 @@ func (a *app) writer(dry bool) (api.Service, error) {
 		return api.Dial(c.Socket)
 	}
 	if dry {
-		return service.OpenOwnDry(c.Store, rules...)
+		return service.OpenOwnDry(c.Store, own)
 	}
-	return service.OpenOwn(c.Store, rules...)
+	return service.OpenOwn(c.Store, own)
 }
 
 // reader is the service that tells what is there. Where the store's path is
@@ -53,6 +54,43 @@ func (a *app) reader() (api.Service, error) {
 		return service.OpenReadOnly(c.Store, own)
 	}
 	return api.Dial(c.Socket)
+}
+
+// own is what a store of the user's own is worked on with.
+func (a *app) own(c clientconf.Conf) (service.Own, error) {
+	rules, err := a.scriptRules(c)
+	if err != nil {
+		return service.Own{}, err
+	}
+	mirrors, err := a.mirrors()
+	return service.Own{Scripts: rules, Mirrors: mirrors, Env: a.getenv}, err
+}
+
+// mirrors are the site's.
+func (a *app) mirrors() ([]mirror.Rule, error) {
+	found, err := clientconf.Mirrors(a.getenv("HPCENV_CONF"))
+	if err != nil {
+		return nil, api.Errorf(api.ExitUsage, "%v\nnext: mend what is named there", err)
+	}
+	var out []mirror.Rule
+	for _, m := range found {
+		out = append(out, mirror.Rule(m))
+	}
+	return out, nil
+}
+
+// bring lets a daemon's client fetch what needs the user's credentials.
+func (a *app) bring(svc api.Service) error {
+	client, remote := svc.(*api.Client)
+	if !remote {
+		return nil
+	}
+	mirrors, err := a.mirrors()
+	if err != nil {
+		return err
+	}
+	client.Bring = service.NewBringer(service.Own{Mirrors: mirrors, Env: a.getenv}).Bring
+	return nil
 }
 
 // scriptRules are the packages whose link scripts the user wants run in a store of
