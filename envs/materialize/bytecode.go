@@ -32,7 +32,7 @@ func compile(ctx context.Context, store *cache.Store, p *Plan, req *Request) (*B
 	if req.Python == nil {
 		return skip(req.NoPython)
 	}
-	sources, patched := p.byteCodeSources(store)
+	sources, patched := p.byteCodeSources()
 	res, err := bytecode.Build(ctx, store, &bytecode.Request{
 		Interpreter: req.Python, Packages: sources, Patched: p.patchedSources(store, patched),
 		Workers: req.Workers, Sandbox: req.Sandbox, OnWait: req.OnWait,
@@ -78,7 +78,7 @@ func pycPath(source, tag string) string {
 // that write a source with the prefix in it. Of a package everything counts,
 // also what another package's file replaces here: its table serves all
 // environments. A file with a placeholder has its compiled file made anew.
-func (p *Plan) byteCodeSources(store *cache.Store) (sources []bytecode.Package, patched []int) {
+func (p *Plan) byteCodeSources() (sources []bytecode.Package, patched []int) {
 	dirs := p.byteCodeDirs()
 	suffix := ".cpython-" + strings.ReplaceAll(p.python.Short, ".", "") + ".pyc"
 	for i := range p.Packages {
@@ -113,7 +113,7 @@ func (p *Plan) byteCodeSources(store *cache.Store) (sources []bytecode.Package, 
 // patchedSources are the sources that these operations write.
 func (p *Plan) patchedSources(store *cache.Store, ops []int) (out []bytecode.Patched) {
 	id := path.Base(p.Prefix)
-	if !idPattern.MatchString(id) {
+	if !idPattern().MatchString(id) {
 		id = ""
 	}
 	for _, i := range ops {

@@ -16,7 +16,7 @@ func (p *Plan) KnownByteCode(store *cache.Store, in *bytecode.Interpreter) (comp
 	if p.python == nil {
 		return true, nil
 	}
-	sources, patched := p.byteCodeSources(store)
+	sources, patched := p.byteCodeSources()
 	res, complete, err := bytecode.Known(store, in, sources, p.patchedSources(store, patched))
 	if err != nil || !complete {
 		return false, err
