@@ -112,10 +112,10 @@ func (b *build) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err := b.lookUpPatched(known); err != nil {
+	if _, err := b.lookUpPatched(known.patched); err != nil {
 		return err
 	}
-	missing, err := b.missing(known)
+	missing, err := b.missing(known.sources)
 	if err != nil {
 		return err
 	}

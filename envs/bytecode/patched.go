@@ -62,7 +62,7 @@ type patchedTodo struct {
 }
 
 // lookUpPatched fills in what the tables tell of patched sources, and notes which of
-// them need the compiler. known (may be nil) are rows by source, of all packages;
+// them need the compiler. known (may be nil) are the rows of all packages, by digest;
 // what they tell is noted for its own package. complete: nothing is missing in the
 // tables.
 func (b *build) lookUpPatched(known map[string]Row) (complete bool, err error) {

@@ -2,13 +2,18 @@ package bytecode
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/hpcenv/hpcenv/cache"
 )
 
 func TestStandIns(t *testing.T) {
@@ -217,5 +222,39 @@ func TestGeneralForm(t *testing.T) {
 	b.c.hash = nil
 	if _, _, ok := b.general(one, nil); ok {
 		t.Error("a hash that is not known can be told")
+	}
+}
+
+// A source without the id is its own general form, and may be a plain source of
+// another package: neither's row is taken for the other's.
+func TestRowsOfPatchedSourcesAreApart(t *testing.T) {
+	store, err := cache.Create(filepath.Join(t.TempDir(), "s"), cache.Format{Platforms: []string{"linux-64"}, OwnerUID: os.Geteuid()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := func(c string) string { return strings.Repeat(c, 64) }
+	tables := []table{{}, {}}
+	for i, r := range []Row{
+		{Kind: Alone, Source: d("1")}, {Kind: Compiled, Source: d("1"), Code: d("2"), Size: 9},
+		{Kind: Template, Source: d("3"), Code: d("4"), Size: 9}, {Kind: Failed, Source: d("3"), Why: "no"},
+		{Kind: Kept, Source: d("5"), Shipped: d("6"), Code: d("6"), Size: 9},
+	} {
+		tables[i%2][r.key(fmt.Sprint(i))] = r
+	}
+	err = store.PublishFiles(context.Background(), []cache.NewFile{
+		{Path: store.PycPath(d("c"), d("a")), Data: tables[0].encode()}, {Path: store.PycPath(d("c"), d("b")), Data: tables[1].encode()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := bySource(store, d("c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(known.sources) != 2 || known.sources[d("1")].Code != d("2") || known.sources[d("3")].Why != "no" {
+		t.Errorf("sources %+v", known.sources)
+	}
+	if len(known.patched) != 2 || known.patched[d("1")].Kind != Alone || known.patched[d("3")].Code != d("4") {
+		t.Errorf("patched %+v", known.patched)
 	}
 }

@@ -171,30 +171,37 @@ func readAbout(store *cache.Store, compiler string) (*about, error) {
 	return a, nil
 }
 
+// made is what a compiler made of sources, by their digests; of patched ones apart:
+// a general form may be another package's source as it is.
+type made struct{ sources, patched map[string]Row }
+
 // bySource gathers, from all tables of a compiler, what it made of sources, so
 // that a source that several packages have is compiled once.
-func bySource(store *cache.Store, compiler string) (map[string]Row, error) {
+func bySource(store *cache.Store, compiler string) (known made, err error) {
+	known = made{map[string]Row{}, map[string]Row{}}
 	dir := filepath.Dir(store.PycPath(compiler, aboutName))
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
-		return map[string]Row{}, nil
+		return known, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", cache.ErrStore, err)
+		return known, fmt.Errorf("%w: %w", cache.ErrStore, err)
 	}
-	known := map[string]Row{}
 	for _, e := range entries {
 		if !isDigest(e.Name()) {
 			continue
 		}
 		t, err := readTable(store, compiler, e.Name())
 		if err != nil {
-			return nil, err
+			return known, err
 		}
 		for _, r := range t {
-			if r.Kind != Headed && r.Kind != Kept {
+			switch r.Kind {
+			case Template, Alone:
+				known.patched[r.Source] = r
+			case Compiled, Failed:
 				r.Shipped = ""
-				known[r.Source] = r
+				known.sources[r.Source] = r
 			}
 		}
 	}
