@@ -46,6 +46,7 @@ lock upwards counts. What is there already is not touched.`,
 	fl.BoolVar(&f.offline, "offline", false, "ask nothing over the network; what is missing is an error that names it")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "name the packages to fetch (with --dry-run)")
 	fl.StringVar(&f.lock, "lock", "", "the same as PATH")
+	a.addFrozen(cmd)
 	fl.BoolVar(&a.json, "json", false, "print one JSON object on stdout, {\"error\": …} if it failed; on stderr errors only")
 	return cmd
 }
