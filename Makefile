@@ -101,6 +101,7 @@ ctest:
 # network) the oracle's tests say so and are skipped; in CI they fail.
 oracle-venv:
 	@contrib/setup/oracle.sh make >/dev/null || echo "the oracle's virtual environment could not be made"
+	@contrib/setup/oracle-wheels.sh make >/dev/null || echo "the real wheels could not be fetched"
 
 oracle: oracle-venv | $(RESULTS)
 	contrib/ci/gotest.sh $(RESULTS)/oracle.json -tags oracle -count=1 -timeout 10m ./internal/oracle/...

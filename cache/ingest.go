@@ -298,8 +298,8 @@ func (src Source) check() error {
 		return fmt.Errorf("package %s: %w: sha256 %q is not 64 lower-case hex digits", src.Name, ErrIntegrity, src.SHA256)
 	case src.MD5 != "" && !isHex(src.MD5, 32):
 		return fmt.Errorf("package %s: %w: md5 %q is not 32 lower-case hex digits", src.Name, ErrIntegrity, src.MD5)
-	case src.Format != FormatConda && src.Format != FormatTarBz2:
-		return fmt.Errorf("package %s: archive format %q is not supported, only .conda and .tar.bz2 are", src.Name, src.Format)
+	case src.Format != FormatConda && src.Format != FormatTarBz2 && src.Format != FormatWheel:
+		return fmt.Errorf("package %s: archive format %q is not supported, only .conda, .tar.bz2 and .whl are", src.Name, src.Format)
 	}
 	return nil
 }

@@ -56,11 +56,14 @@ const (
 	FormatConda ArchiveFormat = "conda"
 	// FormatTarBz2 is the older .tar.bz2 format (CEP 35).
 	FormatTarBz2 ArchiveFormat = "tar.bz2"
+	// FormatWheel is the wheel format: a ZIP of the files themselves.
+	FormatWheel ArchiveFormat = "whl"
 )
 
 // Source says where an archive lies and what it must be.
 type Source struct {
-	// Name is what messages call the package, e.g. "numpy-1.24.2-py311_0".
+	// Name is what messages call the package, e.g. "numpy-1.24.2-py311_0". A
+	// wheel's is its file name, which says what must be in it.
 	Name string
 	// URL is an http, https or file URL. Credentials in it are used, never
 	// printed or stored.
@@ -140,8 +143,8 @@ type Raw struct {
 	Source Source
 	// Entries of the archive, sorted by path, the last of duplicates; info/ is
 	// included. Files outside info/ are in the pool already, but no manifest
-	// names them yet; small files of info/, which nothing links as a rule, wait
-	// in memory until entries name them.
+	// names them yet; small files of info/ (of a wheel: its RECORD and scripts),
+	// which nothing links as a rule, wait in memory until entries name them.
 	Entries []Entry
 	// Read returns the content of an entry that is a regular file, at most
 	// limit bytes of it (an error if it is longer).

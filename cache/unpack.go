@@ -54,6 +54,9 @@ type unpacker struct {
 // unpack reads the archive at r and returns its members by path, and what is
 // worth a note.
 func (s *Store) unpack(ctx context.Context, r io.ReaderAt, size int64, format ArchiveFormat) (_ map[string]*item, notes []string, err error) {
+	if format == FormatWheel {
+		return s.unpackWheel(ctx, r, size)
+	}
 	dir, err := s.TempDir("unpack")
 	if err != nil {
 		return nil, nil, err

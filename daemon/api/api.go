@@ -156,8 +156,10 @@ type Package struct {
 	Version string `json:"version"`
 	Build   string `json:"build"`
 	SHA256  string `json:"sha256"`
-	URL     string `json:"url"`
-	Size    int64  `json:"size"`
+	// Kind is "" for a conda package, "wheel" for a wheel.
+	Kind string `json:"kind,omitempty"`
+	URL  string `json:"url"`
+	Size int64  `json:"size"`
 }
 
 // Status of a service.

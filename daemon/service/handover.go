@@ -44,13 +44,25 @@ func (w *wanted) ask(need *prepare.NeedLocalError) error {
 		w.bySHA = map[string]want{}
 	}
 	out := &api.NeedError{}
-	for _, p := range need.Packages {
-		src, err := prepare.Source(p)
+	add := func(src cache.Source, location string, err error) error {
 		if err != nil {
 			return err
 		}
-		w.bySHA[p.SHA256] = want{source: src, until: now.Add(askFor)}
-		out.Archives = append(out.Archives, api.Need{Package: src.Name, Location: p.Location, SHA256: p.SHA256, Size: p.Size})
+		w.bySHA[src.SHA256] = want{source: src, until: now.Add(askFor)}
+		out.Archives = append(out.Archives, api.Need{Package: src.Name, Location: location, SHA256: src.SHA256, Size: src.Size})
+		return nil
+	}
+	for _, p := range need.Packages {
+		src, err := prepare.Source(p)
+		if err := add(src, p.Location, err); err != nil {
+			return err
+		}
+	}
+	for _, p := range need.Wheels {
+		src, err := prepare.WheelSource(p)
+		if err := add(src, p.Location, err); err != nil {
+			return err
+		}
 	}
 	return out
 }

@@ -16,4 +16,8 @@
 // under __clobbers__; a script whose interpreter line becomes too long never goes
 // through env; records name no cache; conda-meta/frozen and EXTERNALLY-MANAGED say
 // that the prefix is not to be changed.
+//
+// Wheels are installed after the conda packages, as package wheel places them; a
+// path that both have is the wheel's, and a conflict that is reported. A conda
+// record lists what is the package's own in the prefix.
 package materialize

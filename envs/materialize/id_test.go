@@ -44,9 +44,67 @@ func TestIDGolden(t *testing.T) {
 	}
 }
 
+// TestWheelIDGolden: as TestIDGolden, with wheels.
+func TestWheelIDGolden(t *testing.T) {
+	if got := materialize.ID(idFormat(), "/opt/hpcenv/e", idWheels(), noScripts); got != goldenWheelID {
+		t.Errorf("id is %s, was %s", got, goldenWheelID)
+	}
+}
+
+func idWheels() map[string]*lockfile.Platform {
+	p := idPackages()
+	p["linux-64"].PyPI = []*lockfile.PyPIPackage{
+		{Kind: lockfile.PyPIWheel, Name: "W_x", Version: "1", FileName: "W_x-1-py3-none-any.whl", SHA256: "dd", Location: "https://pypi.example/W_x-1-py3-none-any.whl", URL: "https://pypi.example/W_x-1-py3-none-any.whl"},
+		{Kind: lockfile.PyPIWheel, Name: "v", Version: "2", FileName: "v-2-py3-none-any.whl", SHA256: "ee", Location: "./v-2-py3-none-any.whl", URL: "./v-2-py3-none-any.whl", Local: true, Direct: true},
+	}
+	return p
+}
+
+// TestWheelIDCovers: of a wheel, its bytes and what is written of where it came from
+// are in the id; that it came from another mirror is not.
+func TestWheelIDCovers(t *testing.T) {
+	f := idFormat()
+	id := func(change func(p *lockfile.Platform)) string {
+		p := idWheels()
+		change(p["linux-64"])
+		return materialize.ID(f, "/opt/hpcenv/e", p, noScripts)
+	}
+	same := id(func(*lockfile.Platform) {})
+	for name, change := range map[string]func(p *lockfile.Platform){
+		"order": func(p *lockfile.Platform) { slices.Reverse(p.PyPI) },
+		"mirror": func(p *lockfile.Platform) {
+			p.PyPI[0].Location, p.PyPI[0].URL = "https://mirror.example/w", "https://mirror.example/w"
+		},
+		"line":    func(p *lockfile.Platform) { p.PyPI[0].Line = 7 },
+		"project": func(p *lockfile.Platform) { p.PyPI[1].URL = "file:///home/me/project/v-2-py3-none-any.whl" },
+	} {
+		if id(change) != same {
+			t.Errorf("%s changes the id", name)
+		}
+	}
+	seen := map[string]string{same: "nothing"}
+	for name, change := range map[string]func(p *lockfile.Platform){
+		"none":   func(p *lockfile.Platform) { p.PyPI = nil },
+		"one":    func(p *lockfile.Platform) { p.PyPI = p.PyPI[:1] },
+		"bytes":  func(p *lockfile.Platform) { p.PyPI[0].SHA256 = "ff" },
+		"direct": func(p *lockfile.Platform) { p.PyPI[0].Direct = true },
+		"place":  func(p *lockfile.Platform) { p.PyPI[1].Location = "./other/v-2-py3-none-any.whl" },
+	} {
+		got := id(change)
+		if other, dup := seen[got]; dup {
+			t.Errorf("%s and %s give one id", name, other)
+		}
+		seen[got] = name
+	}
+	if none := id(func(p *lockfile.Platform) { p.PyPI = nil }); none != goldenID {
+		t.Errorf("without wheels the id is %s, not that of a lock without wheels", none)
+	}
+}
+
 const (
-	goldenID    = "ef4ea012a824b140a4cd93eb56a237a0"
-	goldenOwnID = "d92e24ba9af1a1c038a2d9f1415cce54"
+	goldenWheelID = "fc2c20c1ca0b3de4c66528879175a4d2"
+	goldenID      = "ef4ea012a824b140a4cd93eb56a237a0"
+	goldenOwnID   = "d92e24ba9af1a1c038a2d9f1415cce54"
 )
 
 func TestIDIgnores(t *testing.T) {

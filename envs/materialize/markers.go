@@ -42,6 +42,9 @@ func (p *Plan) markers() []Op {
 		})
 	}
 	for i, pkg := range p.Packages {
+		if pkg.Wheel != nil {
+			continue // its RECORD is its record
+		}
 		ops = append(ops, Op{Path: "conda-meta/" + label(pkg) + ".json", Kind: KindRecord, Owner: i})
 	}
 	return ops

@@ -1,6 +1,7 @@
 package materialize
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,13 +12,11 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
-	"sort"
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/envs/activation"
 	"github.com/hpcenv/hpcenv/envs/bytecode"
 	"github.com/hpcenv/hpcenv/envs/linkscript"
-	"github.com/hpcenv/hpcenv/envs/lockfile"
 )
 
 // MetaVersion is the version of Meta's own form.
@@ -186,12 +185,11 @@ func newMeta(req Request, plan *Plan, res *Result) *Meta {
 		Notes: plan.Notes, Provenance: req.Provenance, Packages: make([]MetaPackage, 0, len(plan.Packages)),
 	}
 	for _, p := range plan.Packages {
-		m.Packages = append(m.Packages, MetaPackage{
-			Name: p.Lock.Name, Version: p.Lock.Version, Build: p.Lock.Build, SHA256: p.Lock.SHA256,
-			URL: lockfile.RedactURL(p.Lock.Location), Size: p.Manifest.Size,
-		})
+		m.Packages = append(m.Packages, metaPackage(p))
 	}
-	sort.Slice(m.Packages, func(i, j int) bool { return m.Packages[i].Name < m.Packages[j].Name })
+	slices.SortStableFunc(m.Packages, func(a, b MetaPackage) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
+	})
 	return m
 }
 

@@ -1,6 +1,7 @@
 package materialize
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"runtime"
@@ -66,7 +67,7 @@ type Op struct {
 type Plan struct {
 	Prefix   string
 	Platform string
-	// Packages in topological order: dependencies first.
+	// Packages in topological order: dependencies first; then the wheels.
 	Packages []Package
 	// Ops sorted by path; each path once; every parent directory is among them.
 	Ops []Op
@@ -89,8 +90,13 @@ type Plan struct {
 	unknown map[string]bool
 }
 
-// label is what messages call a package.
-func label(p Package) string { return p.Lock.Name + "-" + p.Lock.Version + "-" + p.Lock.Build }
+// label is what messages call a package: a wheel by its file name.
+func label(p Package) string {
+	if p.Wheel != nil {
+		return cmp.Or(p.Wheel.FileName, p.Wheel.Name)
+	}
+	return p.Lock.Name + "-" + p.Lock.Version + "-" + p.Lock.Build
+}
 
 // NewPlan decides what the prefix holds. It is pure: the same packages, in
 // whatever order, give the same plan. Errors are of class ErrUnlinkable,
@@ -103,6 +109,7 @@ func NewPlan(prefix string, platform string, pkgs []Package, opt Options) (*Plan
 	if err := checkPrefix(prefix); err != nil {
 		return nil, err
 	}
+	pkgs, wheels := split(pkgs)
 	if err := checkPackages(platform, pkgs); err != nil {
 		return nil, err
 	}
@@ -111,13 +118,19 @@ func NewPlan(prefix string, platform string, pkgs []Package, opt Options) (*Plan
 	if p.python, err = findPython(p.Packages); err != nil {
 		return nil, err
 	}
+	if err := checkWheels(wheels, p.python); err != nil {
+		return nil, err
+	}
+	p.Packages = append(p.Packages, ordered(wheels)...)
 	p.metas = make([]*conda.PackageMeta, len(p.Packages))
 	p.placed = make([][]placed, len(p.Packages))
 	if err := p.placeAll(); err != nil {
 		return nil, err
 	}
 	for i, pkg := range p.Packages {
-		p.planScripts(i, slices.Contains(opt.Scripts, platform+"/"+pkg.Lock.Name))
+		if pkg.Lock != nil {
+			p.planScripts(i, slices.Contains(opt.Scripts, platform+"/"+pkg.Lock.Name))
+		}
 		for _, n := range pkg.Manifest.Notes {
 			p.Notes = append(p.Notes, label(pkg)+": "+n)
 		}
@@ -135,11 +148,9 @@ func (p *Plan) placeAll() error {
 	errs := make([]error, len(p.Packages))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i, pkg := range p.Packages {
+	for i := range p.Packages {
 		group.Go(func() error {
-			if p.metas[i], errs[i] = conda.DecodeMeta(pkg.Manifest.Meta); errs[i] == nil {
-				p.placed[i], errs[i] = placePackage(p.Prefix, pkg, p.metas[i], p.python)
-			}
+			errs[i] = p.place(i)
 			return errs[i]
 		})
 	}

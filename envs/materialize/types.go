@@ -23,9 +23,13 @@ type Options struct {
 	ByteCode bool `json:"byte_code"`
 }
 
-// Package is a locked package with what the store knows of it.
+// Package is a locked package with what the store knows of it: a conda package or
+// a wheel.
 type Package struct {
-	Lock     *lockfile.CondaPackage
+	// Lock of a conda package; nil for a wheel.
+	Lock *lockfile.CondaPackage
+	// Wheel as the lock has it; nil for a conda package.
+	Wheel    *lockfile.PyPIPackage
 	Manifest *cache.Manifest
 }
 
@@ -112,8 +116,10 @@ type MetaPackage struct {
 	Version string `json:"version"`
 	Build   string `json:"build"`
 	SHA256  string `json:"sha256"`
-	URL     string `json:"url"`
-	Size    int64  `json:"size"`
+	// Kind is "" for a conda package, "wheel" for a wheel.
+	Kind string `json:"kind,omitempty"`
+	URL  string `json:"url"`
+	Size int64  `json:"size"`
 }
 
 // Conflict is a path owned by more than one package.

@@ -63,11 +63,12 @@ const (
 )
 
 // dryRun reckons what the run would do.
-func (r *run) dryRun(targets []target, need *shelf, missing []*lockfile.CondaPackage, res *Result) error {
+func (r *run) dryRun(targets []target, need *shelf, missing []locked, res *Result) error {
 	d := &DryRun{Estimated: len(missing) > 0}
 	contents := 0
 	for _, p := range missing {
-		d.Fetch = append(d.Fetch, Fetch{Name: p.Dist(), SHA256: p.SHA256, URL: lockfile.RedactURL(p.Location), Size: p.Size})
+		location, _, _ := p.where()
+		d.Fetch = append(d.Fetch, Fetch{Name: p.dist(), SHA256: p.sha256(), URL: lockfile.RedactURL(location), Size: p.size()})
 		size, files := r.guess(p)
 		// The archive, the manifest, its lock, and the contents.
 		d.Inodes += 3 + files
@@ -118,12 +119,13 @@ func readyDry(res *Result) {
 func (r *run) dryTarget(t target, need *shelf, method string) (*DryEnvironment, error) {
 	out := &DryEnvironment{Name: t.env, Platform: t.subdir, ID: t.id, New: true}
 	var packages []materialize.Package
-	for _, p := range t.platform.Conda {
-		if m := need.manifests[p.SHA256]; m != nil {
-			packages = append(packages, materialize.Package{Lock: p, Manifest: m})
+	all := archives(t.platform)
+	for _, p := range all {
+		if m := need.manifests[p.sha256()]; m != nil {
+			packages = append(packages, p.pkg(m))
 		}
 	}
-	if len(packages) < len(t.platform.Conda) {
+	if len(packages) < len(all) {
 		r.guessTree(t, packages, method, out)
 		return out, nil
 	}
@@ -173,7 +175,7 @@ func (r *run) guessTree(t target, known []materialize.Package, method string, ou
 	dirs := map[string]bool{}
 	is := map[string]bool{}
 	for _, p := range known {
-		is[p.Lock.SHA256] = true
+		is[p.Manifest.SHA256] = true
 		for _, e := range p.Manifest.Entries {
 			for d := path.Dir(e.Path); d != "." && !dirs[d]; d = path.Dir(d) {
 				dirs[d] = true
@@ -188,8 +190,9 @@ func (r *run) guessTree(t target, known []materialize.Package, method string, ou
 		}
 		out.Bytes += int64(len(p.Manifest.Entries) * recordBytesPerFile)
 	}
-	for _, p := range t.platform.Conda {
-		if is[p.SHA256] {
+	all := archives(t.platform)
+	for _, p := range all {
+		if is[p.sha256()] {
 			continue
 		}
 		size, files := r.guess(p)
@@ -205,17 +208,17 @@ func (r *run) guessTree(t target, known []materialize.Package, method string, ou
 		}
 	}
 	const markers = 4 // the prefix, conda-meta, history, frozen
-	out.Inodes += len(dirs) + len(t.platform.Conda) + markers
+	out.Inodes += len(dirs) + len(all) + markers
 }
 
 // guess is the size of an archive and how many files are in it.
-func (r *run) guess(p *lockfile.CondaPackage) (size int64, files int) {
-	size = p.Size
+func (r *run) guess(p locked) (size int64, files int) {
+	size = p.size()
 	if size <= 0 {
 		size = lockinfo.AssumedArchive
 	}
 	files = lockinfo.GuessFiles(size)
-	if r.byteCode && p.Noarch == "python" {
+	if r.byteCode && p.python() {
 		files *= 2 // such packages never come with byte-code
 	}
 	return size, files

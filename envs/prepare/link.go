@@ -9,13 +9,12 @@ import (
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/envs/activation"
-	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/materialize"
 )
 
 // build makes the targets and fills in res.
 func (r *run) build(ctx context.Context, targets []target, res *Result) error {
-	need := &shelf{locked: map[string]*lockfile.CondaPackage{}, manifests: map[string]*cache.Manifest{}}
+	need := &shelf{locked: map[string]locked{}, manifests: map[string]*cache.Manifest{}}
 	all := map[string]bool{}
 	for _, t := range targets {
 		meta, err := materialize.Published(r.deps.Store, t.id, t.subdir)
@@ -24,15 +23,15 @@ func (r *run) build(ctx context.Context, targets []target, res *Result) error {
 		}
 		res.Environments = append(res.Environments, Environment{Name: t.env, Platform: t.subdir, ID: t.id, Meta: meta, New: meta == nil})
 		r.progress.send(Event{Type: EventPlan, Environment: t.env, Platform: t.subdir, New: meta == nil})
-		for _, p := range t.platform.Conda {
-			all[p.SHA256] = true
+		for _, p := range archives(t.platform) {
+			all[p.sha256()] = true
 			if meta == nil { // a published environment needs its packages no more
-				need.locked[p.SHA256] = p
+				need.locked[p.sha256()] = p
 			}
 		}
 		if meta == nil && r.byteCode {
 			for _, p := range compilerPackages(t.compiler) {
-				all[p.SHA256], need.locked[p.SHA256] = true, p
+				all[p.SHA256], need.locked[p.SHA256] = true, locked{conda: p}
 			}
 		}
 	}
@@ -42,7 +41,7 @@ func (r *run) build(ctx context.Context, targets []target, res *Result) error {
 	}
 	var bytes int64
 	for _, p := range missing {
-		bytes += p.Size
+		bytes += p.size()
 	}
 	res.PackagesNew, res.PackagesKept = len(missing), len(all)-len(missing)
 	res.BytesFetched = bytes
@@ -91,9 +90,9 @@ func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Ma
 	if err != nil {
 		return fmt.Errorf("provenance: %w", err)
 	}
-	packages := make([]materialize.Package, 0, len(t.platform.Conda))
-	for _, p := range t.platform.Conda {
-		packages = append(packages, materialize.Package{Lock: p, Manifest: manifests[p.SHA256]})
+	var packages []materialize.Package
+	for _, p := range archives(t.platform) {
+		packages = append(packages, p.pkg(manifests[p.sha256()]))
 	}
 	r.progress.send(Event{Type: EventLink, Environment: t.env, Platform: t.subdir})
 	meta, made, err := materialize.Materialize(ctx, r.deps.Store, materialize.Request{

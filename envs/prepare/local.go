@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/hpcenv/hpcenv/cache"
-	"github.com/hpcenv/hpcenv/envs/lockfile"
 )
 
 // localURL makes a file URL of a local location, which may be relative to the
@@ -32,29 +31,29 @@ func localURL(location, dir string) (string, error) {
 
 // needLocal returns a *NeedLocalError for local packages that this process may
 // not open itself and that were not handed over yet.
-func (r *run) needLocal(missing []*lockfile.CondaPackage) error {
+func (r *run) needLocal(missing []locked) error {
 	if r.deps.OpenLocal {
 		return nil
 	}
-	var need []*lockfile.CondaPackage
+	need := &NeedLocalError{}
 	for _, p := range missing {
-		if !p.Local {
+		if _, _, local := p.where(); !local {
 			continue
 		}
-		src, err := Source(p)
+		src, err := p.source()
 		if err != nil {
 			return err
 		}
 		_, err = os.Stat(r.deps.Store.ArchivePath(src))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			need = append(need, p)
+			need.add(p)
 		case err != nil:
 			return fmt.Errorf("%w: %w", cache.ErrStore, err)
 		}
 	}
-	if len(need) == 0 {
+	if len(need.Packages)+len(need.Wheels) == 0 {
 		return nil
 	}
-	return &NeedLocalError{Packages: need}
+	return need
 }

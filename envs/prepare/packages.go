@@ -12,20 +12,18 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hpcenv/hpcenv/cache"
-	"github.com/hpcenv/hpcenv/envs/conda"
-	"github.com/hpcenv/hpcenv/envs/lockfile"
 )
 
 // shelf holds the packages of one run by sha256.
 type shelf struct {
-	locked    map[string]*lockfile.CondaPackage
+	locked    map[string]locked
 	manifests map[string]*cache.Manifest
 }
 
 // missing returns the packages that are not in the store, the largest first:
 // what takes longest must not start last.
-func (r *run) missing(s *shelf) ([]*lockfile.CondaPackage, error) {
-	var missing []*lockfile.CondaPackage
+func (r *run) missing(s *shelf) ([]locked, error) {
+	var missing []locked
 	var mu sync.Mutex
 	var group errgroup.Group
 	group.SetLimit(max(4, runtime.GOMAXPROCS(0))) // shared storage answers slowly and in parallel
@@ -38,7 +36,7 @@ func (r *run) missing(s *shelf) ([]*lockfile.CondaPackage, error) {
 			case errors.Is(err, cache.ErrNotFound):
 				missing = append(missing, p)
 			case err != nil:
-				return fmt.Errorf("package %s: %w", p.Dist(), err)
+				return fmt.Errorf("package %s: %w", p.dist(), err)
 			default:
 				s.manifests[sha] = m
 			}
@@ -48,24 +46,24 @@ func (r *run) missing(s *shelf) ([]*lockfile.CondaPackage, error) {
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(missing, func(a, b *lockfile.CondaPackage) int {
-		return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(a.SHA256, b.SHA256))
+	slices.SortFunc(missing, func(a, b locked) int {
+		return cmp.Or(cmp.Compare(b.size(), a.size()), cmp.Compare(a.sha256(), b.sha256()))
 	})
 	return missing, nil
 }
 
 // obtain brings the missing packages into the store: each archive is fetched
 // once however many requests want it, and one sync publishes them all.
-func (r *run) obtain(ctx context.Context, s *shelf, missing []*lockfile.CondaPackage) (fetched int64, err error) {
+func (r *run) obtain(ctx context.Context, s *shelf, missing []locked) (fetched int64, err error) {
 	sources := make([]cache.Source, 0, len(missing))
 	for _, p := range missing {
-		src, err := Source(p)
+		src, err := p.source()
 		if err != nil {
 			return 0, err
 		}
-		if p.Local && r.deps.OpenLocal {
-			if src.URL, err = localURL(p.URL, r.req.Dir); err != nil {
-				return 0, fmt.Errorf("package %s: %w", p.Dist(), err)
+		if _, url, local := p.where(); local && r.deps.OpenLocal {
+			if src.URL, err = localURL(url, r.req.Dir); err != nil {
+				return 0, fmt.Errorf("package %s: %w", p.dist(), err)
 			}
 		}
 		sources = append(sources, src)
@@ -74,7 +72,7 @@ func (r *run) obtain(ctx context.Context, s *shelf, missing []*lockfile.CondaPac
 	if parallel <= 0 {
 		parallel = 8
 	}
-	manifests, err := r.deps.Store.EnsureAll(ctx, r.deps.Fetcher, sources, conda.Interpret, cache.EnsureOptions{
+	manifests, err := r.deps.Store.EnsureAll(ctx, r.deps.Fetcher, sources, interpret, cache.EnsureOptions{
 		Workers:  parallel,
 		Progress: func(i int, done, total int64) { r.progress.fetching(sources[i].Name, done, total) },
 		Done:     func(i int, _ bool) { r.progress.fetched(sources[i].Name, sources[i].Size) },

@@ -24,12 +24,24 @@ var (
 // open itself: their archives must be put at Store.ArchivePath first.
 type NeedLocalError struct {
 	Packages []*lockfile.CondaPackage
+	Wheels   []*lockfile.PyPIPackage
+}
+
+func (e *NeedLocalError) add(l locked) {
+	if l.wheel != nil {
+		e.Wheels = append(e.Wheels, l.wheel)
+	} else {
+		e.Packages = append(e.Packages, l.conda)
+	}
 }
 
 func (e *NeedLocalError) Error() string {
-	names := make([]string, 0, len(e.Packages))
+	names := make([]string, 0, len(e.Packages)+len(e.Wheels))
 	for _, p := range e.Packages {
 		names = append(names, p.Dist()+" ("+p.Location+")")
+	}
+	for _, p := range e.Wheels {
+		names = append(names, p.FileName+" ("+p.Location+")")
 	}
 	return "packages in local files must be handed over: " + strings.Join(names, ", ")
 }

@@ -94,13 +94,13 @@ func planAgain(store *cache.Store, meta *materialize.Meta) (*materialize.Plan, e
 	if err != nil {
 		return nil, err
 	}
-	packages := make([]materialize.Package, 0, len(platform.Conda))
-	for _, p := range platform.Conda {
-		m, err := store.Manifest(p.SHA256)
+	var packages []materialize.Package
+	for _, p := range archives(platform) {
+		m, err := store.Manifest(p.sha256())
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", p.Dist(), err)
+			return nil, fmt.Errorf("%s: %w", p.dist(), err)
 		}
-		packages = append(packages, materialize.Package{Lock: p, Manifest: m})
+		packages = append(packages, p.pkg(m))
 	}
 	plan, err := materialize.NewPlan(meta.Prefix, meta.Platform, packages, options(byteCode == lockfile.ByteCodeYes, meta.AllowedScripts))
 	if err != nil || meta.ByteCode == nil || meta.ByteCode.Skipped != "" {

@@ -35,6 +35,7 @@ var allowed = map[string][]string{
 	"internal/shellword":     {},
 	"internal/testdata":      {},
 	"internal/condatest":     {},
+	"internal/wheeltest":     {},
 	"internal/faultfs":       {},
 }
 
@@ -50,6 +51,7 @@ var notInCLI = map[string]string{
 	"testing":                             "tests",
 	"net/http/httptest":                   "tests",
 	module + "internal/condatest":         "tests",
+	module + "internal/wheeltest":         "tests",
 	module + "internal/faultfs":           "tests",
 	module + "daemon/server":              "the service's side",
 	module + "daemon/config":              "the service's side",

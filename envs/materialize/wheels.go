@@ -1,0 +1,159 @@
+package materialize
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/hpcenv/hpcenv/envs/conda"
+	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/envs/python/name"
+	"github.com/hpcenv/hpcenv/envs/wheel"
+)
+
+// split tells conda packages from wheels.
+func split(pkgs []Package) (conda, wheels []Package) {
+	for _, p := range pkgs {
+		if p.Wheel != nil {
+			wheels = append(wheels, p)
+		} else {
+			conda = append(conda, p)
+		}
+	}
+	return conda, wheels
+}
+
+// checkWheels refuses wheels that cannot be in one prefix, all of them at once.
+func checkWheels(wheels []Package, py *python) error {
+	var faults []string
+	seen := make(map[string]string)
+	for _, p := range wheels {
+		key := name.Normalize(p.Wheel.Name)
+		if first, dup := seen[key]; dup {
+			faults = append(faults, fmt.Sprintf("%s and %s are of one package", first, label(p)))
+		}
+		seen[key] = label(p)
+		switch {
+		case p.Wheel.Kind != lockfile.PyPIWheel:
+			faults = append(faults, fmt.Sprintf("%s is no wheel but a %s, which has to be built", label(p), p.Wheel.Kind))
+		case p.Manifest == nil:
+			faults = append(faults, fmt.Sprintf("%s is not in the store", label(p)))
+		}
+	}
+	if len(wheels) > 0 && py == nil {
+		faults = append(faults, fmt.Sprintf("%s is a wheel, but the environment has no package python, so there is no place for it", label(wheels[0])))
+	}
+	if len(faults) > 0 {
+		sort.Strings(faults)
+		return fmt.Errorf("%s: %w", strings.Join(faults, "; "), ErrUnlinkable)
+	}
+	return nil
+}
+
+// ordered sorts wheels: they come after all conda packages, the greater name first,
+// so that of two that want one path the lesser name wins, as it is with conda
+// packages that do not need one another. (uv installs wheels at once, and which of
+// two wins is chance.)
+func ordered(wheels []Package) []Package {
+	return slices.SortedFunc(slices.Values(wheels), func(a, b Package) int {
+		return cmp.Compare(name.Normalize(b.Wheel.Name), name.Normalize(a.Wheel.Name))
+	})
+}
+
+// place finds where each path of package i goes.
+func (p *Plan) place(i int) (err error) {
+	pkg := p.Packages[i]
+	if pkg.Wheel != nil {
+		p.metas[i] = &conda.PackageMeta{} // a wheel has none
+		p.placed[i], err = placeWheel(p.Prefix, pkg, p.python)
+	} else if p.metas[i], err = conda.DecodeMeta(pkg.Manifest.Meta); err == nil {
+		p.placed[i], err = placePackage(p.Prefix, pkg, p.metas[i], p.python)
+	}
+	return err
+}
+
+func placeWheel(prefix string, pkg Package, py *python) ([]placed, error) {
+	placements, err := wheel.Place(pkg.Manifest, wheel.NewLayout(prefix, py.Short, py.Site), directURL(pkg.Wheel))
+	if err != nil {
+		return nil, err
+	}
+	out := make([]placed, len(placements))
+	for i, pl := range placements {
+		op := Op{Path: pl.Path, Kind: KindFile, Source: pl.Source, Exec: pl.Exec}
+		switch {
+		case pl.Dir:
+			op.Kind = KindDir
+		case pl.Source == "":
+			op.Kind, op.Data = KindData, pl.Data
+		default:
+			op.SHA256, op.Size = pl.SHA256, pl.Size
+		}
+		out[i] = placed{Op: op}
+	}
+	return out, nil
+}
+
+// directURL is the content of a wheel's direct_url.json; nil if it came from an
+// index. A path is written as a file URL, a relative one stays relative, so that a
+// prefix does not depend on where the lock lies.
+func directURL(p *lockfile.PyPIPackage) []byte {
+	if !p.Direct {
+		return nil
+	}
+	if p.Local {
+		if u, ok := locationURL(p.Location); ok {
+			return wheel.DirectURL(u)
+		}
+	}
+	u := lockfile.RedactURL(p.URL)
+	if parsed, err := url.Parse(u); err == nil && parsed.Fragment != "" {
+		parsed.Fragment, parsed.RawFragment = "", "" // a digest, not part of the place
+		u = parsed.String()
+	}
+	return wheel.DirectURL(u)
+}
+
+// idWheel is what an environment id covers of a wheel: its bytes, and what is
+// written into the prefix of where it came from.
+func idWheel(p *lockfile.PyPIPackage) json.RawMessage {
+	data, err := json.Marshal(struct {
+		Name      string `json:"name"`
+		SHA256    string `json:"sha256"`
+		DirectURL string `json:"direct_url,omitempty"`
+	}{name.Normalize(p.Name), p.SHA256, string(directURL(p))})
+	if err != nil {
+		panic(fmt.Sprintf("environment id: %v", err)) // texts always have a JSON form
+	}
+	return data
+}
+
+// idWheels are a platform's wheels in the id, sorted.
+func idWheels(p *lockfile.Platform) []json.RawMessage {
+	var out []json.RawMessage
+	for _, w := range p.PyPI {
+		out = append(out, idWheel(w))
+	}
+	slices.SortFunc(out, func(a, b json.RawMessage) int { return cmp.Compare(string(a), string(b)) })
+	return out
+}
+
+// kindWheel is MetaPackage.Kind of a wheel.
+const kindWheel = "wheel"
+
+// metaPackage describes a package in an environment's Meta.
+func metaPackage(p Package) MetaPackage {
+	if w := p.Wheel; w != nil {
+		return MetaPackage{
+			Name: w.Name, Version: w.Version, Kind: kindWheel, SHA256: w.SHA256,
+			URL: lockfile.RedactURL(w.Location), Size: p.Manifest.Size,
+		}
+	}
+	return MetaPackage{
+		Name: p.Lock.Name, Version: p.Lock.Version, Build: p.Lock.Build, SHA256: p.Lock.SHA256,
+		URL: lockfile.RedactURL(p.Lock.Location), Size: p.Manifest.Size,
+	}
+}
