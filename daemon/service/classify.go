@@ -18,6 +18,7 @@ import (
 	"github.com/hpcenv/hpcenv/envs/materialize"
 	"github.com/hpcenv/hpcenv/envs/prepare"
 	"github.com/hpcenv/hpcenv/envs/project"
+	"github.com/hpcenv/hpcenv/envs/satisfy"
 )
 
 // Classify gives any error of this program its exit code and a next step, on a
@@ -141,7 +142,7 @@ func code(err error) int {
 	var unknown *lockfile.UnknownEnvironmentError
 	var missing *lockfile.MissingPlatformError
 	switch {
-	case errors.As(err, &unknown), errors.Is(err, prepare.ErrRequest), errors.Is(err, project.ErrNoLock):
+	case errors.As(err, &unknown), errors.Is(err, prepare.ErrRequest), errors.Is(err, project.ErrNoLock), errors.Is(err, satisfy.ErrStale):
 		return api.ExitUsage
 	case errors.As(err, &missing), errors.Is(err, prepare.ErrNoPlatform):
 		return api.ExitNoFit

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/hpcenv/hpcenv/envs/project"
+	"github.com/hpcenv/hpcenv/envs/satisfy"
 	"github.com/hpcenv/hpcenv/hooks/pin"
 )
 
@@ -83,6 +84,11 @@ func (s *submission) wanted() (*wanted, error) {
 	}
 	if proj == nil {
 		return w, nil
+	}
+	if !satisfy.Frozen(os.Getenv("HPCENV_FROZEN")) {
+		if err := satisfy.Verify(proj, abs, data, satisfy.Memory()); err != nil {
+			return nil, refuse(api.ExitUsage, "%w", err)
+		}
 	}
 	m, err := proj.Activation(name)
 	var unknown *project.UnknownEnvironmentError

@@ -69,6 +69,7 @@ func onePath(args []string, lock string) (string, error) {
 // listed leaves those of envs that belong to the lock at path, under the lock's
 // names for them: another lock may have made them.
 func (a *app) listed(ctx context.Context, svc api.Service, envs []api.Environment, path string) ([]api.Environment, error) {
+	a.frozen = true // what is there is told of any lock
 	req, err := a.request(path, nil, false)
 	if err != nil {
 		return nil, err

@@ -44,6 +44,7 @@ lock upwards counts. What is there already is not touched.`,
 	fl.BoolVar(&f.dryRun, "dry-run", false, "say what would be done and what it would take of the store, and do nothing")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "name the packages to fetch (with --dry-run)")
 	fl.StringVar(&f.lock, "lock", "", "the same as PATH")
+	a.addFrozen(cmd)
 	fl.BoolVar(&a.json, "json", false, "print one JSON object on stdout, {\"error\": …} if it failed; on stderr errors only")
 	return cmd
 }

@@ -13,11 +13,13 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/service"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/project"
+	"github.com/hpcenv/hpcenv/envs/satisfy"
 )
 
 // request reads the lock at path ("" = the nearest one upwards) and what its
 // manifest says of the activation of environments (all, or those named; none
-// named = default).
+// named = default). A lock that does not satisfy its manifest is an error unless
+// it is to be taken as it is.
 func (a *app) request(path string, environments []string, all bool) (*api.PrepareRequest, error) {
 	lock, note, err := project.FindLock(path)
 	if err != nil {
@@ -37,6 +39,12 @@ func (a *app) request(path string, environments []string, all bool) (*api.Prepar
 	p, err := project.Load(filepath.Dir(lock))
 	if p == nil || err != nil {
 		return req, err // a lock without a manifest is none the worse
+	}
+	a.project = p
+	if !a.frozen && !satisfy.Frozen(a.getenv("HPCENV_FROZEN")) {
+		if err := satisfy.Verify(p, lock, data, satisfy.Memory()); err != nil {
+			return nil, err
+		}
 	}
 	if all {
 		environments = p.Environments()

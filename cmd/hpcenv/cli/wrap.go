@@ -63,6 +63,7 @@ func (a *app) wrapperCmds() []*cobra.Command {
 	hook.Flags().StringVar(&kind, "shell", "", "bash, zsh, sh, dash, ksh, fish, tcsh or csh (default: by $SHELL)")
 	for _, cmd := range []*cobra.Command{run, shell, hook} {
 		f.add(cmd)
+		a.addFrozen(cmd)
 	}
 	return []*cobra.Command{run, shell, hook}
 }

@@ -1,0 +1,121 @@
+package uvlock
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hpcenv/hpcenv/envs/python"
+)
+
+// root is an entry where a walk begins.
+type root struct {
+	*entry
+	extras, groups []string
+}
+
+// start is where a walk begins.
+type start struct {
+	roots []root
+	// only the groups: the roots and their dependencies are left out.
+	onlyGroups bool
+	// groups of the root that is no package.
+	groups []string
+}
+
+// project returns the entry of the directory in which the lock lies; nil if
+// that is no package.
+func (l *Lock) project() *entry {
+	for _, e := range l.entries {
+		if e.source.project() {
+			return e
+		}
+	}
+	return nil
+}
+
+// allMembers returns the entries of the workspace's members.
+func (l *Lock) allMembers() []*entry {
+	if len(l.members) == 0 {
+		if p := l.project(); p != nil {
+			return []*entry{p}
+		}
+		return nil
+	}
+	var all []*entry
+	for _, m := range l.members {
+		for _, e := range l.byName[m] {
+			if e.source.tree() {
+				all = append(all, e)
+			}
+		}
+	}
+	return all
+}
+
+// Members returns the names of the workspace's members, sorted; of a single
+// project its own.
+func (l *Lock) Members() []string {
+	var names []string
+	for _, e := range l.allMembers() {
+		names = append(names, e.name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// start finds the roots of a selection; the error wraps python.ErrSelection.
+func (l *Lock) start(s python.Selection, options Options) (*start, error) {
+	members := l.allMembers()
+	entries := members
+	switch {
+	case s.Package != "":
+		i := slices.IndexFunc(members, func(e *entry) bool { return e.name == s.Package })
+		if i < 0 {
+			return nil, fmt.Errorf("%w: uv.lock: no member `%s`; it has %s", python.ErrSelection, s.Package, strings.Join(l.Members(), ", "))
+		}
+		entries = members[i : i+1]
+	case !s.AllPackages:
+		if p := l.project(); p != nil {
+			entries = []*entry{p}
+		}
+	}
+	// An extra or group must be there in one root; each root gives those it has.
+	var extras, groups []string
+	for _, e := range entries {
+		extras, groups = append(extras, e.offeredExtras...), append(groups, e.offeredGroups...)
+	}
+	for _, g := range l.groups {
+		groups = append(groups, g.name)
+	}
+	defaults := options.DefaultGroups
+	if options.DefaultAll {
+		defaults = groups
+	} else if defaults == nil {
+		defaults = []string{"dev"}
+	}
+	wantedExtras, err := s.WantedExtras(extras)
+	if err != nil {
+		return nil, fmt.Errorf("uv.lock: %w", err)
+	}
+	wantedGroups, err := s.WantedGroups(groups, defaults)
+	if err != nil {
+		return nil, fmt.Errorf("uv.lock: %w", err)
+	}
+	st := &start{onlyGroups: s.OnlyGroups, groups: wantedGroups}
+	for _, e := range entries {
+		r := root{entry: e}
+		for _, x := range wantedExtras {
+			if slices.Contains(e.offeredExtras, x) {
+				r.extras = append(r.extras, x)
+			}
+		}
+		for _, g := range wantedGroups {
+			if slices.Contains(e.offeredGroups, g) {
+				r.groups = append(r.groups, g)
+			}
+		}
+		st.roots = append(st.roots, r)
+	}
+	return st, nil
+}

@@ -1,0 +1,103 @@
+package python
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hpcenv/hpcenv/envs/python/tag"
+	"github.com/hpcenv/hpcenv/envs/python/version"
+)
+
+// oldestGlibc is what no Linux in use is below.
+var oldestGlibc = tag.Glibc{Major: 2, Minor: 17}
+
+// Request is which Python a project asks for.
+type Request struct {
+	// Text as the project wrote it; "" = it does not ask.
+	Text string
+	// Versions that it may have.
+	Versions version.Set
+	// FreeThreaded: asked for explicitly; without it, builds without the global
+	// interpreter lock are not taken.
+	FreeThreaded bool
+}
+
+// ParsePythonVersion reads a .python-version file, as uv and pyenv write it:
+// the first line that is neither empty nor a comment. It may be a version
+// (3.12, 3.12.4, 3.13t), clauses (>=3.11,<3.13) or one of these behind
+// `cpython`, `python` and perhaps `@`. The error wraps ErrInterpreter and names
+// the line.
+func ParsePythonVersion(text string) (Request, error) {
+	for n, line := range strings.Split(text, "\n") {
+		line, _, _ = strings.Cut(line, "#")
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		r, why := parseRequest(line)
+		if why != "" {
+			return Request{}, fmt.Errorf("%w: .python-version, line %d: %q: %s; next: write a version like 3.12", ErrInterpreter, n+1, line, why)
+		}
+		return r, nil
+	}
+	return Request{}, nil
+}
+
+func parseRequest(text string) (Request, string) {
+	r := Request{Text: text}
+	rest := strings.ToLower(text)
+	for _, prefix := range []string{"cpython", "python", "cp"} {
+		if after, ok := strings.CutPrefix(rest, prefix); ok {
+			rest = strings.TrimPrefix(strings.TrimPrefix(after, "@"), "-")
+			break
+		}
+	}
+	// uv's long form ends in the platform: cpython-3.12.4-linux-x86_64-gnu.
+	if i := strings.Index(rest, "-linux-"); i >= 0 {
+		rest = rest[:i]
+	}
+	for _, suffix := range []string{"+freethreaded", "t"} {
+		if before, ok := strings.CutSuffix(rest, suffix); ok && before != "" && before[0] >= '0' && before[0] <= '9' {
+			rest, r.FreeThreaded = before, true
+			break
+		}
+	}
+	if rest == "" {
+		return r, "it names no version"
+	}
+	if rest[0] < '0' || rest[0] > '9' {
+		set, err := version.ParseSet(rest)
+		if err != nil || len(set) == 0 {
+			return r, "only CPython can be asked for, by its version"
+		}
+		r.Versions = set
+		return r, ""
+	}
+	v, err := version.Parse(rest)
+	if err != nil {
+		return r, "it is no version"
+	}
+	clause := "==" + v.String()
+	if parts := v.Release(0); len(parts) < 3 && v.Base().String() == v.String() {
+		clause += ".*" // 3.12 is any 3.12.N
+	}
+	if r.Versions, err = version.ParseSet(clause); err != nil {
+		return r, "it is no version"
+	}
+	return r, ""
+}
+
+// allows: the request may be answered by this version and build.
+func (r Request) allows(v version.Version, freeThreaded bool) bool {
+	if freeThreaded != r.FreeThreaded || !r.Versions.Contains(v) {
+		return false
+	}
+	if !v.IsPrerelease() {
+		return true
+	}
+	for _, c := range r.Versions {
+		if c.Version.IsPrerelease() {
+			return true
+		}
+	}
+	return false
+}
