@@ -75,14 +75,14 @@ func (p *Platform) unsupported() []string {
 // THIS IS THE ONE PLACE that keeps platforms with Python packages from being
 // installed without them: materializing installs conda packages only. Once it
 // installs what PyPI holds, only those kinds that it cannot install stay here.
+// Local source trees are none of its business: they are SourceTrees.
 func (p *Platform) pythonPackages() []string {
 	var list []string
-	for _, pkg := range p.PyPI {
+	for _, pkg := range p.Installed() {
 		is := map[PyPIKind]string{
-			PyPIWheel:     "a wheel; wheels are not installed yet",
-			PyPISdist:     "a Python source archive, which would have to be built",
-			PyPIDirectory: "a Python source tree, which would have to be built",
-			PyPIGit:       "a Python source tree, which would have to be built",
+			PyPIWheel: "a wheel; wheels are not installed yet",
+			PyPISdist: "a Python source archive, which would have to be built; next: lock it with a wheel (an index that has one, or one of your own by its path: `uv build --wheel`)",
+			PyPIGit:   "a commit of a git repository, which would have to be built; next: a wheel of it by its path (`uv build --wheel`), or a clone of it beside the project as `{path = \"…\", editable = true}`",
 		}[pkg.Kind]
 		list = append(list, fmt.Sprintf("%s (%s, line %d) is %s", pkg.Name, RedactURL(pkg.Location), pkg.Line, is))
 	}

@@ -128,7 +128,7 @@ func (st *submitStore) lookup(w *wanted) (*readiness, error) {
 		// Preparing tells the reason in full, with every entry.
 		return &r, nil
 	}
-	r.id, r.lockPlatforms = env.ID, env.Platforms
+	r.id, r.lockPlatforms, r.trees = env.ID, env.Platforms, env.Trees
 	r.stored = w.actDigest == "" || w.inline() != nil || st.hasActivation(w)
 	if st.platforms == nil {
 		r.stored = false // no inventory yet: preparing takes one

@@ -15,7 +15,6 @@ import (
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/activation"
-	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/materialize"
 )
 
@@ -28,6 +27,8 @@ type resolved struct {
 	meta     materialize.Meta
 	manifest *activation.Manifest
 	digest   string
+	// overlay is the directory of what the user's own projects add; "" = nothing.
+	overlay string
 }
 
 // resolve finds the environment in the store, or has it prepared.
@@ -43,19 +44,26 @@ func (o Options) resolve(ctx context.Context) (*resolved, error) {
 	}
 	if o.Store != "" {
 		found, err := o.fromStore(r)
-		if found || err != nil {
+		if err != nil {
 			return r, err
 		}
+		if found {
+			return r, o.addOverlay(ctx, r)
+		}
 	}
-	return r, o.prepare(ctx, r)
+	if err := o.checkTrees(); err != nil {
+		return r, err
+	}
+	if err := o.prepare(ctx, r); err != nil {
+		return r, err
+	}
+	return r, o.addOverlay(ctx, r)
 }
 
 // fromStore looks for a lock that is prepared already; everything missing or
 // made by another linker just means that the service is asked.
 func (o Options) fromStore(r *resolved) (bool, error) {
-	sum := sha256.Sum256(o.Request.Lock)
-	var idx lockfile.Index
-	err := readJSON(filepath.Join(o.Store, "locks", hex.EncodeToString(sum[:]), "index.json"), &idx)
+	idx, err := o.index(o.Store)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
