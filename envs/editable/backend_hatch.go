@@ -1,6 +1,7 @@
 package editable
 
 import (
+	"cmp"
 	"os"
 	"path"
 	"path/filepath"
@@ -24,6 +25,7 @@ func (r *reader) hatchKey(key string) []string {
 
 // hatchLayout: dev-mode-dirs, else the directories above what is selected.
 func hatchLayout(r *reader) error {
+	r.out.written = r.text("project", "version")
 	if err := r.hatchHooks(); err != nil {
 		return err
 	}
@@ -75,6 +77,9 @@ func hatchLayout(r *reader) error {
 			sources = append(sources, dir)
 		}
 	}
+	slices.SortFunc(selected, func(a, b string) int {
+		return cmp.Or(cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")), strings.Compare(a, b))
+	})
 	for _, s := range selected {
 		dir := r.tree.Dir
 		for _, source := range sources {

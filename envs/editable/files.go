@@ -55,6 +55,9 @@ func (p *Project) files(python string) (map[string]File, error) {
 	}
 	r := &reader{tree: Tree{Name: p.Name, Dir: p.Dir}}
 	for _, l := range p.licences {
+		if p.Backend == "uv_build" {
+			break // names them only
+		}
 		data, err := r.file(l)
 		if err != nil {
 			return nil, r.refuse(0, "bring the file, or correct license-files", "the licence %s: %v", l, err)

@@ -1,6 +1,9 @@
 package editable
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // metadataVersion is the version of core metadata that METADATA follows (PEP 639).
 const metadataVersion = "2.4"
@@ -11,7 +14,7 @@ func (p *Project) metadataText() string {
 	write := func(key, value string) { b.WriteString(key + ": " + value + "\n") }
 	write("Metadata-Version", metadataVersion)
 	write("Name", p.Name)
-	write("Version", p.Version)
+	write("Version", cmp.Or(p.written, p.Version))
 	for _, f := range p.metadata.headers {
 		write(f.key, f.value)
 	}

@@ -49,6 +49,8 @@ type Project struct {
 	// Notes for the user.
 	Notes []string
 
+	// written is the version as METADATA has it, where that is not normalized.
+	written string
 	// pth is the name of the .pth file as the backend names it.
 	pth string
 	// topLevel is top_level.txt, where the backend writes one.

@@ -12,6 +12,9 @@ import (
 	"github.com/hpcenv/hpcenv/envs/tomltree"
 )
 
+// nodeDigits are what setuptools-scm shows of a commit's hash.
+const nodeDigits = 9
+
 var (
 	// described is what `git describe --long --dirty` says.
 	described = regexp.MustCompile(`^(.*)-(\d+)-g([0-9a-f]+)(-dirty)?\s*$`)
@@ -52,7 +55,7 @@ func (r *reader) vcsVersion(settings ...string) (string, error) {
 	if !inRepository(r.tree.Dir) || g.harmless(ctx) != "" {
 		return "", nil
 	}
-	out, why := g.run(ctx, "describe", "--dirty", "--tags", "--long", "--match", "*[0-9]*")
+	out, why := g.run(ctx, "describe", "--dirty", "--tags", "--long", "--abbrev=40", "--match", "*[0-9]*")
 	m := described.FindStringSubmatch(out)
 	if why != "" || m == nil {
 		return "", nil
@@ -83,7 +86,7 @@ func (r *reader) vcsVersion(settings ...string) (string, error) {
 	}
 	var parts []string
 	if distance > 0 {
-		parts = append(parts, "g"+m[3])
+		parts = append(parts, "g"+m[3][:min(len(m[3]), nodeDigits)])
 	}
 	if dirty {
 		parts = append(parts, "d"+time.Now().UTC().Format("20060102"))
