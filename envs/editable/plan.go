@@ -22,7 +22,7 @@ type Wish struct {
 
 // Refusals are all projects of an environment that cannot be used so. It wraps
 // ErrRefused.
-type Refusals []error
+type Refusals []*Refusal
 
 // Error implements error.
 func (r Refusals) Error() string {
@@ -31,13 +31,13 @@ func (r Refusals) Error() string {
 	}
 	lines := []string{fmt.Sprintf("%d projects cannot be used from their source trees:", len(r))}
 	for _, err := range r {
-		lines = append(lines, "  "+err.Error())
+		lines = append(lines, "  "+err.text("; to do: "))
 	}
-	return strings.Join(lines, "\n")
+	return strings.Join(lines, "\n") + "\nnext: what is said of each"
 }
 
-// Unwrap gives them all.
-func (r Refusals) Unwrap() []error { return append([]error{ErrRefused}, r...) }
+// Unwrap gives the class.
+func (r Refusals) Unwrap() error { return ErrRefused }
 
 // Projects reads them all. The error is Refusals, of all that have to be refused.
 func (w Wish) Projects() ([]*Project, error) {
@@ -48,7 +48,7 @@ func (w Wish) Projects() ([]*Project, error) {
 		var one *Refusal
 		switch {
 		case errors.As(err, &one):
-			refused = append(refused, err)
+			refused = append(refused, one)
 		case err != nil:
 			return nil, err
 		default:

@@ -21,12 +21,15 @@ type Refusal struct {
 }
 
 // Error implements error.
-func (r *Refusal) Error() string {
+func (r *Refusal) Error() string { return r.text("; next: ") }
+
+// text is reason and remedy with something between them.
+func (r *Refusal) text(between string) string {
 	where := r.Dir
 	if r.Line > 0 {
 		where = fmt.Sprintf("%s/pyproject.toml:%d", strings.TrimSuffix(r.Dir, "/"), r.Line)
 	}
-	return fmt.Sprintf("%s (%s): %s; next: %s", r.Name, where, r.Reason, r.Next)
+	return fmt.Sprintf("%s (%s): %s%s%s", r.Name, where, r.Reason, between, r.Next)
 }
 
 // Unwrap gives the class.
