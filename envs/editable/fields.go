@@ -89,6 +89,9 @@ func (r *reader) fields() error {
 }
 
 func (r *reader) checkName() error {
+	if r.err != nil {
+		return r.err
+	}
 	if !name.Valid(r.out.Name) {
 		return r.refuse(r.line("project"), "correct it", "its name %q is no name of a Python project", r.out.Name)
 	}
