@@ -6,5 +6,6 @@
 //	cmd → daemon → {slurm, hooks} → envs → cache
 //
 // daemon/api (wire types and the client) is a leaf: hooks and cmd may use it,
-// and it imports nothing of this module.
+// and it imports nothing of this module but types (internal/making), which it has in
+// common with the store's descriptions of environments.
 package hpcenv

@@ -14,6 +14,12 @@
 // that of several processes that want one package, one works and the others
 // wait. A Linker then gives files their names in an environment.
 //
+// Where an archive is asked for, and what that host is shown, is package remote's to
+// say (mirrors, credentials, buckets, registries); one transfer serves all: it
+// resumes, keeps to the host policy, and verifies before anything is seen. What a
+// credential opened for some users lies in a part of the store of its own
+// (Store.Private).
+//
 // Everything becomes visible by one rename; a reader never sees a part, and
 // after a kill or a power cut at any instant the store is valid and the next
 // call goes on from what was complete. Locks spare double work, no rule of

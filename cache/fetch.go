@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+
+	"github.com/hpcenv/hpcenv/cache/remote"
 )
 
 // Fetch brings src's archive into archives/ and returns its path; fetched is
@@ -35,12 +37,15 @@ func (s *Store) Fetch(ctx context.Context, f *Fetcher, src Source, progress func
 	if ok, err := s.hasArchive(src); ok || err != nil {
 		return path, false, err
 	}
+	if ok, err := s.fromBase(ctx, src); ok || err != nil {
+		return path, false, err
+	}
 	if progress == nil {
 		progress = func(int64, int64) {}
 	}
 	d := &download{s: s, f: f, src: src, progress: progress, part: filepath.Join(s.root, "archives", src.SHA256+".part")}
 	if err := d.run(ctx); err != nil {
-		return "", false, fmt.Errorf("package %s: %w", src.Name, err)
+		return "", false, &SourceError{Source: src, Err: err}
 	}
 	return path, true, nil
 }
@@ -72,42 +77,139 @@ type download struct {
 	part     string
 	file     *os.File
 	sum      *digester // over what file holds
+	// at is the place that is asked now.
+	at *remote.Target
+	// tries that bring nothing new and are made at one place.
+	allowed int
+	// uncached: what caches on the way hold is not wanted.
+	uncached bool
+	// look: the bytes are compared with src, and not published.
+	look bool
 }
 
-// run gets the bytes, verifies and publishes them.
+// run gets the bytes from one of the places that have them, verifies and
+// publishes them.
 func (d *download) run(ctx context.Context) (err error) {
-	u, err := url.Parse(d.src.URL)
+	targets, access, err := d.f.targets(d.src)
 	if err != nil {
-		return fmt.Errorf("%w: its URL cannot be parsed", ErrFetch)
-	}
-	get := d.transfer
-	switch u.Scheme {
-	case "file":
-		get = d.copyFile
-	case "http", "https":
-		release, err := d.f.slots.Acquire(ctx, nil)
-		if err != nil {
-			return err
-		}
-		defer release()
-	default:
-		return fmt.Errorf("%w: %s: scheme %q is not supported, only http, https and file are", ErrFetch, RedactURL(d.src.URL), u.Scheme)
+		return err
 	}
 	if d.file, err = openPart(d.part); err != nil {
 		return storeError("open", d.part, err)
 	}
 	defer func() { err = errors.Join(err, ignore(d.file.Close(), os.ErrClosed)) }()
-	err = get(ctx, u)
-	if errors.Is(err, ErrIntegrity) {
-		return errors.Join(fmt.Errorf("%s: %w; if the server was changed, update the lock", RedactURL(d.src.URL), err), d.removePart())
-	}
-	if err != nil {
-		if d.sum != nil && d.sum.n == 0 {
-			err = errors.Join(err, d.removePart())
+	var failed []error
+	for i, t := range targets {
+		d.at, d.uncached = t, false
+		d.allowed = d.f.opt.Retries + 1
+		if i+1 < len(targets) {
+			d.allowed = min(d.allowed, triesBeforeNext)
 		}
+		if _, err := d.file.Seek(0, io.SeekStart); err != nil {
+			return storeError("rewind", d.part, err)
+		}
+		err := d.ask(ctx)
+		if err == nil {
+			access.Worked(t)
+			if d.look {
+				return nil
+			}
+			return d.publish()
+		}
+		if ctx.Err() != nil || errors.Is(err, ErrStore) {
+			return err
+		}
+		if faulty(err) {
+			access.Failed(t)
+		}
+		failed = append(failed, err)
+	}
+	err = failed[0]
+	if len(failed) > 1 {
+		err = &placesError{failed}
+	}
+	if errors.Is(failed[len(failed)-1], ErrIntegrity) || d.sum != nil && d.sum.n == 0 {
+		err = withCleanup(err, d.removePart())
+	}
+	return err
+}
+
+// faulty reports whether err is a place's own fault: one that lacks a package, or
+// wants to know who asks, is none the worse for others.
+func faulty(err error) bool {
+	var status *StatusError
+	if errors.As(err, &status) {
+		return !status.Unauthorized() && !status.Gone()
+	}
+	return !errors.Is(err, ErrOffline) && !errors.Is(err, os.ErrNotExist)
+}
+
+// triesBeforeNext is how often a place is asked that is not the last one.
+const triesBeforeNext = 2
+
+// withCleanup is err, and what went wrong afterwards if anything did.
+func withCleanup(err, cleanup error) error {
+	if cleanup == nil {
 		return err
 	}
-	return d.publish()
+	return errors.Join(err, cleanup)
+}
+
+// ask gets the bytes from the place d.at.
+func (d *download) ask(ctx context.Context) error {
+	var err error
+	if d.at.URL.Scheme == "file" {
+		err = d.copyFile(ctx, d.at.URL)
+	} else {
+		if d.f.opt.Offline {
+			return fmt.Errorf("%w: %w: %s", ErrFetch, ErrOffline, d.at.Shown)
+		}
+		release, aerr := d.f.slots.Acquire(ctx, nil)
+		if aerr != nil {
+			return aerr
+		}
+		err = d.transfer(ctx)
+		release()
+	}
+	if errors.Is(err, ErrIntegrity) {
+		return fmt.Errorf("%s: %w; if the server was changed, update the lock", d.at.Shown, err)
+	}
+	return err
+}
+
+// targets are the places where src is, the best first.
+func (f *Fetcher) targets(src Source) ([]*remote.Target, *remote.Access, error) {
+	access, err := f.access()
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrFetch, err)
+	}
+	targets, err := access.Targets(src.URL, src.SHA256)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrFetch, err)
+	}
+	return targets, access, nil
+}
+
+// NeedsNetwork reports whether getting src's archive with f would ask the
+// network: it is not in the store, and no file is where it is looked for.
+func (s *Store) NeedsNetwork(f *Fetcher, src Source) (bool, error) {
+	if ok, err := s.HasArchive(src); ok || err != nil {
+		return false, err
+	}
+	targets, _, err := f.targets(src)
+	if err != nil {
+		return false, err
+	}
+	for _, t := range targets {
+		if t.URL.Scheme != "file" {
+			continue
+		}
+		// A missing file that only a file URL names is that one's error.
+		if _, err := os.Stat(t.URL.Path); err == nil || len(targets) == 1 {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // openPart opens a partial download. One that was whole and already sealed when
@@ -124,12 +226,12 @@ func openPart(path string) (*os.File, error) {
 // copyFile reads a file URL. Nothing is resumed: the file is here.
 func (d *download) copyFile(ctx context.Context, u *url.URL) error {
 	fail := func(err error) error {
-		return fmt.Errorf("%w: %s: %w", ErrFetch, RedactURL(d.src.URL), err)
+		return fmt.Errorf("%w: %s: %w", ErrFetch, d.at.Shown, err)
 	}
 	if err := d.restart(); err != nil {
 		return err
 	}
-	if !d.f.opt.AllowFile {
+	if !d.f.opt.AllowFile && !d.at.Operator {
 		return fail(errors.New("file URLs are not permitted here; hand the archive over instead"))
 	}
 	if u.Host != "" && u.Host != "localhost" {

@@ -3,7 +3,6 @@ package cache
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -15,6 +14,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/hpcenv/hpcenv/cache/fair"
+	"github.com/hpcenv/hpcenv/cache/remote"
 )
 
 // FetchOptions are the settings of a Fetcher; a zero field takes the default.
@@ -43,6 +43,11 @@ type FetchOptions struct {
 	// AllowFile permits file URLs. A daemon, which opens no path that a lock
 	// names, leaves it false.
 	AllowFile bool
+	// Offline: nothing is asked of the network, whatever is wanted.
+	Offline bool
+	// Access tells mirrors and credentials; nil = none but those that URLs hold.
+	// It is called once, when the first archive is wanted that is not there.
+	Access func() (*remote.Access, error)
 	// UserAgent of the requests; default "hpcenv".
 	UserAgent string
 	// Transport replaces the HTTP transport's TLS and proxy settings (nil: the
@@ -59,6 +64,9 @@ type Fetcher struct {
 	opt   FetchOptions
 	http  *http.Client
 	slots *fair.Limiter
+	// access and tokens are made when they are first needed.
+	access func() (*remote.Access, error)
+	tokens func() (*http.Client, error)
 	// proxies holds the host:port of the proxies in use: the operator's choice,
 	// therefore outside the host policy.
 	proxies sync.Map
@@ -88,8 +96,28 @@ func NewFetcher(opt FetchOptions) *Fetcher {
 		opt.UserAgent = "hpcenv"
 	}
 	f := &Fetcher{opt: opt, slots: fair.New(opt.Concurrency)}
-	f.http = &http.Client{Transport: f.transport(), CheckRedirect: checkRedirect}
+	f.http = &http.Client{Transport: &locationGuard{f.transport()}, CheckRedirect: checkRedirect}
+	f.access = sync.OnceValues(func() (*remote.Access, error) {
+		if opt.Access == nil {
+			return &remote.Access{}, nil
+		}
+		return opt.Access()
+	})
+	f.tokens = sync.OnceValues(func() (*http.Client, error) {
+		a, err := f.access()
+		if err != nil {
+			return nil, err
+		}
+		return &http.Client{Transport: a.Tokens(f.http)}, nil
+	})
 	return f
+}
+
+// Offline returns a Fetcher with f's options that asks nothing of the network.
+func (f *Fetcher) Offline() *Fetcher {
+	opt := f.opt
+	opt.Offline = true
+	return NewFetcher(opt)
 }
 
 func (f *Fetcher) transport() *http.Transport {
@@ -116,8 +144,12 @@ func (f *Fetcher) transport() *http.Transport {
 // if it is written as an address, since the proxy resolves names.
 func (f *Fetcher) proxy(r *http.Request, choose func(*http.Request) (*url.URL, error)) (*url.URL, error) {
 	p, err := choose(r)
-	if p == nil || err != nil {
-		return p, err
+	if err != nil {
+		// Its text may quote the proxy's URL, password and all.
+		return nil, &refusal{errors.New("the proxy that the environment names for this host (HTTPS_PROXY or HTTP_PROXY) is no URL")}
+	}
+	if p == nil {
+		return nil, nil
 	}
 	if ip := net.ParseIP(r.URL.Hostname()); ip != nil {
 		u := &url.URL{Scheme: r.URL.Scheme, Host: hostPort(r.URL)}
@@ -160,29 +192,11 @@ func (f *Fetcher) dial(ctx context.Context, network, addr string) (net.Conn, err
 	return d.DialContext(ctx, network, addr)
 }
 
-// maxRedirects is how many hops one request follows.
-const maxRedirects = 10
-
-// checkRedirect lets no credential and no trace of the address that a redirect
-// came from reach another origin.
-func checkRedirect(next *http.Request, via []*http.Request) error {
-	if len(via) >= maxRedirects {
-		return fmt.Errorf("stopped after %d redirects", maxRedirects)
-	}
-	next.Header.Del("Referer")
-	first := via[0].URL
-	if next.URL.Scheme != first.Scheme || next.URL.Host != first.Host {
-		next.Header.Del("Authorization")
-		next.Header.Del("Cookie")
-	}
-	return nil
-}
-
-// client returns a retrying client for at most tries requests, which adds each
-// one it makes to *made.
-func (f *Fetcher) client(tries int, made *int) *retryablehttp.Client {
+// client returns a retrying client for at most tries requests through via, which
+// adds each one it makes to *made.
+func (f *Fetcher) client(via *http.Client, tries int, made *int) *retryablehttp.Client {
 	return &retryablehttp.Client{
-		HTTPClient:   f.http,
+		HTTPClient:   via,
 		RetryWaitMin: f.opt.WaitMin,
 		RetryWaitMax: f.opt.WaitMax,
 		RetryMax:     tries - 1,

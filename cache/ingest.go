@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -60,10 +61,21 @@ func (s *Store) stage(ctx context.Context, f *os.File, src Source, interpret Int
 	if err != nil {
 		return nil, err
 	}
-	items, found, err := s.unpack(ctx, f, size, src.Format)
+	m, err := s.take(ctx, f, f.Name(), size, src, interpret)
 	if errors.Is(err, ErrIntegrity) || errors.Is(err, ErrUnsafe) {
 		// Its digests are right: these are the bytes that the lock means.
-		return nil, fmt.Errorf("%w; the fault is the package's own: lock another build, or tell its channel", err)
+		return nil, fmt.Errorf("%w; the fault is the package's own; next: lock another build of it, or tell its channel", err)
+	}
+	return m, err
+}
+
+// take is stage for a verified archive, called name, of size bytes.
+func (s *Store) take(ctx context.Context, r io.ReaderAt, name string, size int64, src Source, interpret Interpreter) (*Manifest, error) {
+	disk := &diskReader{r: r, size: size}
+	items, found, err := s.unpack(ctx, disk, size, src.Format)
+	if derr := disk.failure(); derr != nil && err != nil && ctx.Err() == nil {
+		// The disk's fault, whatever the decoder made of it.
+		return nil, storeError("read", name, derr)
 	}
 	if err != nil {
 		return nil, err
@@ -80,6 +92,7 @@ func (s *Store) stage(ctx context.Context, f *os.File, src Source, interpret Int
 	if err := s.poolKept(items, entries); err != nil {
 		return nil, err
 	}
+	replaced := 0
 	for i := range entries {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -91,6 +104,9 @@ func (s *Store) stage(ctx context.Context, f *os.File, src Source, interpret Int
 		}
 		if e.Offsets, err = s.findPlaceholder(*e); err != nil {
 			return nil, err
+		}
+		if replaced += len(e.Offsets); replaced > maxOffsets {
+			return nil, fmt.Errorf("%w: its files hold placeholders in more than %d places", ErrUnsafe, maxOffsets)
 		}
 	}
 	return &Manifest{Version: manifestVersion, SHA256: src.SHA256, MD5: src.MD5, Size: size, Format: src.Format,
@@ -302,6 +318,35 @@ func (src Source) check() error {
 		return fmt.Errorf("package %s: archive format %q is not supported, only .conda, .tar.bz2 and .whl are", src.Name, src.Format)
 	}
 	return nil
+}
+
+// diskReader keeps the error of a disk apart from what a decoder, which saw it as
+// damage, says of it.
+type diskReader struct {
+	r    io.ReaderAt
+	size int64
+	mu   sync.Mutex
+	// err is the first error that is not the file's end.
+	err error
+}
+
+func (d *diskReader) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 || off >= d.size {
+		return 0, io.EOF // where an archive's own directory points is not the disk's fault
+	}
+	n, err := d.r.ReadAt(p, off)
+	if err != nil && err != io.EOF {
+		d.mu.Lock()
+		d.err = cmp.Or(d.err, err)
+		d.mu.Unlock()
+	}
+	return n, err
+}
+
+func (d *diskReader) failure() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.err
 }
 
 // contextReader ends reading when its context ends.

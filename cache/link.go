@@ -48,7 +48,7 @@ func (s *Store) NewLinker(dir string) (*Linker, error) {
 func (l *Linker) Exact() bool { return l.exact }
 
 // Close releases the Linker.
-func (l *Linker) Close() error { return l.pool.Close() }
+func (l *Linker) Close() error { return storeError("close", l.pool.Name(), l.pool.Close()) }
 
 // Method is how this Linker places what nothing forbids to share: what the
 // probe found to work.

@@ -3,10 +3,19 @@ package cache
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 )
+
+// maxOffsets bounds the occurrences of placeholders in one package. Each takes room
+// in the manifest and in memory and may grow, in each environment, from one byte to
+// a whole prefix. Real packages have some ten thousands at most.
+const maxOffsets = 1 << 20
+
+// errTooMany: more than maxOffsets.
+var errTooMany = errors.New("too many occurrences")
 
 // findPlaceholder returns where e's placeholder is to be replaced in e's content,
 // in whatever coding it is there: ascending, none overlapping the one before it.
@@ -20,6 +29,9 @@ func (s *Store) findPlaceholder(e Entry) ([]int64, error) {
 	}
 	defer f.Close() // only read
 	offsets, err := occurrences(f, e.Size, e.Placeholder, e.Binary, 1<<20)
+	if errors.Is(err, errTooMany) {
+		return nil, fmt.Errorf("%w: %q holds its placeholder %.40q more than %d times", ErrUnsafe, e.Path, e.Placeholder, maxOffsets)
+	}
 	if err != nil {
 		return nil, storeError("read", f.Name(), err)
 	}
@@ -126,6 +138,9 @@ func findAll(r io.Reader, word []byte, chunk int) ([]int64, error) {
 			i := bytes.Index(buf[at:], word)
 			if i < 0 {
 				break
+			}
+			if len(offsets) == maxOffsets {
+				return nil, errTooMany
 			}
 			offsets = append(offsets, base+int64(at+i))
 			at += i + len(word)

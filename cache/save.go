@@ -128,10 +128,10 @@ func (s *Store) TempDir(kind string) (string, error) {
 	if err != nil {
 		return "", storeError("create a directory in", s.tmp(), err)
 	}
-	if err := os.Chmod(dir, 0o755); err != nil {
-		return "", storeError("set the mode of", dir, err)
+	if err := s.own(dir); err != nil {
+		return "", err
 	}
-	return dir, s.own(dir)
+	return dir, storeError("set the mode of", dir, os.Chmod(dir, s.dirMode(0o755)))
 }
 
 // PublishDir makes everything in staged (a directory made by TempDir, or one
@@ -173,7 +173,14 @@ func (s *Store) CleanTemp(olderThan time.Duration) (int, error) {
 		return strings.HasSuffix(name, ".part") || strings.HasSuffix(name, ".part.json")
 	})
 	k, err3 := removeOld(filepath.Join(s.root, "pool", "files"), limit, func(name string) bool { return strings.HasPrefix(name, probeName) })
-	return n + m + k, errors.Join(err, err2, err3)
+	removed, errs := n+m+k, []error{err, err2, err3}
+	parts, err := s.privates()
+	errs = append(errs, err)
+	for _, p := range parts {
+		n, err := p.CleanTemp(olderThan)
+		removed, errs = removed+n, append(errs, err)
+	}
+	return removed, errors.Join(errs...)
 }
 
 // removeOld removes the entries of dir that match and were last changed before

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -45,6 +44,8 @@ type Store struct {
 	sibling sync.Mutex
 	// absent: nothing was made at root.
 	absent bool
+	// private is set in a part of a store that is one group's own.
+	private *private
 }
 
 // layout lists a store's directories below its root, parents first.
@@ -90,12 +91,7 @@ func Create(root string, format Format) (*Store, error) {
 		return nil, err
 	}
 	if there.Version == 0 {
-		// FORMAT comes last: a directory with one is a complete store.
-		err := s.SaveFile(filepath.Join(root, formatFile), 0o444, func(w io.Writer) error {
-			_, err := fmt.Fprintln(w, f.text())
-			return err
-		})
-		if err != nil {
+		if err := s.saveFormat(); err != nil {
 			return nil, err
 		}
 	}
@@ -108,7 +104,7 @@ func (s *Store) makeLayout() error {
 	}
 	for _, d := range layout(s.format) {
 		mode := os.FileMode(0o755)
-		if d == "inbox" && s.format.PrefixRoot != "" {
+		if d == "inbox" && s.format.PrefixRoot != "" && s.private == nil {
 			mode = inboxMode
 		}
 		if err := s.ensureDir(filepath.Join(s.root, d), mode); err != nil {
@@ -121,6 +117,7 @@ func (s *Store) makeLayout() error {
 // ensureDir makes one directory with exactly this mode, whatever the umask, and
 // the store's owner. One that is there keeps what it has.
 func (s *Store) ensureDir(path string, mode os.FileMode) error {
+	mode = s.dirMode(mode)
 	err := os.Mkdir(path, 0o700)
 	if errors.Is(err, os.ErrExist) {
 		st, err := os.Stat(path)
@@ -130,7 +127,7 @@ func (s *Store) ensureDir(path string, mode os.FileMode) error {
 		if !st.IsDir() {
 			return storeError("create directory", path, unix.ENOTDIR)
 		}
-		if path == s.root && st.Mode().Perm() == 0o755 {
+		if path == s.root && st.Mode().Perm() == mode.Perm() {
 			return s.own(path)
 		}
 		if path != s.root {
@@ -139,18 +136,33 @@ func (s *Store) ensureDir(path string, mode os.FileMode) error {
 	} else if err != nil {
 		return storeError("create directory", path, err)
 	}
-	if err := os.Chmod(path, mode); err != nil {
-		return storeError("set the mode of", path, err)
+	// The owner first: a change of it may take bits of the mode away.
+	if err := s.own(path); err != nil {
+		return err
 	}
-	return s.own(path)
+	return storeError("set the mode of", path, os.Chmod(path, mode))
 }
 
-// own gives path to the store's owner where root made it.
+// own gives path to the store's owner where root made it, and to the store's
+// group if it has one.
 func (s *Store) own(path string) error {
+	if s.private != nil {
+		if err := s.giveToGroup(path); err != nil {
+			return err
+		}
+	}
 	if os.Geteuid() != 0 || s.format.OwnerUID == 0 {
 		return nil
 	}
 	return storeError("change the owner of", path, os.Lchown(path, s.format.OwnerUID, -1))
+}
+
+// ownFile is own for an open file, whatever its name is by now.
+func (s *Store) ownFile(f *os.File) error {
+	if os.Geteuid() != 0 || s.format.OwnerUID == 0 {
+		return nil
+	}
+	return storeError("change the owner of", f.Name(), f.Chown(s.format.OwnerUID, -1))
 }
 
 // Open opens the store at root for reading and, for its owner, writing. A

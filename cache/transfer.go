@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -29,26 +28,40 @@ type partNote struct {
 
 func (d *download) noteName() string { return d.part + ".json" }
 
-// transfer downloads u into the part, resuming what is there, and verifies it.
-func (d *download) transfer(ctx context.Context, u *url.URL) error {
+// transfer downloads what lies at the place d.at into the part, resuming what is
+// there, and verifies it.
+func (d *download) transfer(ctx context.Context) error {
 	if err := d.rehash(ctx); err != nil {
 		return err
 	}
 	resumed := d.sum.n > 0
-	err := d.tries(ctx, u)
-	if err == nil {
-		err = d.sum.check(d.src)
-	}
+	err := d.whole(ctx)
 	if resumed && errors.Is(err, ErrIntegrity) {
 		// The part may have been of another file: once more, from the start.
 		if err := d.restart(); err != nil {
 			return err
 		}
-		if err = d.tries(ctx, u); err == nil {
-			err = d.sum.check(d.src)
+		err = d.whole(ctx)
+	}
+	if errors.Is(err, ErrIntegrity) {
+		// A cache on the way may have gone bad: once more, past all of them.
+		d.uncached = true
+		if err := d.restart(); err != nil {
+			return err
+		}
+		if err = d.whole(ctx); errors.Is(err, ErrIntegrity) {
+			err = errors.Join(err, d.restart()) // nothing of it is of use elsewhere
 		}
 	}
 	return err
+}
+
+// whole makes the part whole and verifies it.
+func (d *download) whole(ctx context.Context) error {
+	if err := d.tries(ctx); err != nil {
+		return err
+	}
+	return d.sum.check(d.src)
 }
 
 // rehash brings sum to the state that the part on disk has.
@@ -68,15 +81,15 @@ func (d *download) rehash(ctx context.Context) error {
 
 // tries repeats try until the file is whole, or as many tries in a row as are
 // allowed brought nothing.
-func (d *download) tries(ctx context.Context, u *url.URL) error {
-	allowed := d.f.opt.Retries + 1
+func (d *download) tries(ctx context.Context) error {
+	allowed := d.allowed
 	total, inRow := 0, 0
 	for {
 		if d.src.Size > 0 && d.sum.n == d.src.Size {
 			return nil // an earlier run got everything but the name
 		}
 		made, before := 0, d.sum.n
-		again, err := d.try(ctx, u, allowed-inRow, &made)
+		again, err := d.try(ctx, allowed-inRow, &made)
 		total, inRow = total+made, inRow+made
 		switch {
 		case err == nil:
@@ -90,7 +103,7 @@ func (d *download) tries(ctx context.Context, u *url.URL) error {
 			inRow = 0
 		}
 		if !again || inRow >= allowed {
-			return d.failed(u, total, err)
+			return d.failed(total, err)
 		}
 		if err := d.pause(ctx, inRow); err != nil {
 			return err
@@ -98,7 +111,7 @@ func (d *download) tries(ctx context.Context, u *url.URL) error {
 	}
 }
 
-func (d *download) failed(u *url.URL, tries int, err error) error {
+func (d *download) failed(tries int, err error) error {
 	times := "1 try"
 	if tries != 1 {
 		times = fmt.Sprintf("%d tries", tries)
@@ -107,9 +120,12 @@ func (d *download) failed(u *url.URL, tries int, err error) error {
 	var no *refusal
 	if errors.As(err, &no) {
 		// Of no try, and the policy has named the host.
-		return fmt.Errorf("%w: %s: %w", ErrFetch, RedactURL(d.src.URL), no)
+		return fmt.Errorf("%w: %s: %w", ErrFetch, d.at.Shown, no)
 	}
-	return fmt.Errorf("%w: host %s, %s, %s: %w", ErrFetch, u.Host, RedactURL(d.src.URL), times, err)
+	if text := d.at.Scrub(err.Error()); text != err.Error() {
+		err = &scrubbedError{text, err} // a server said it back
+	}
+	return fmt.Errorf("%w: host %s, %s, %s: %w", ErrFetch, d.at.URL.Host, d.at.Shown, times, err)
 }
 
 func (d *download) pause(ctx context.Context, n int) error {
@@ -124,16 +140,29 @@ func (d *download) pause(ctx context.Context, n int) error {
 
 // try asks for what is missing and takes what comes. again says whether another
 // try may help.
-func (d *download) try(ctx context.Context, u *url.URL, allowed int, made *int) (again bool, err error) {
+func (d *download) try(ctx context.Context, allowed int, made *int) (again bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, d.at.URL.String(), nil)
 	if err != nil {
 		return false, err
 	}
-	req.Header.Set("User-Agent", d.f.opt.UserAgent)
+	via := d.f.http
+	if d.at.OCI {
+		if via, err = d.f.tokens(); err != nil {
+			return false, err
+		}
+	}
 	d.askForRest(req.Request)
-	resp, err := d.f.client(allowed, made).Do(req)
+	if d.uncached {
+		req.Header.Set("Cache-Control", "no-cache")
+		req.Header.Set("Pragma", "no-cache")
+	}
+	d.at.Authorize(req.Request)
+	// Not under a signature: those on the way may change it.
+	req.Header.Set("User-Agent", d.f.opt.UserAgent)
+	req.Header.Set("Accept-Encoding", "identity")
+	resp, err := d.f.client(via, allowed, made).Do(req)
 	if err != nil {
 		// The client has retried as long as that made sense.
 		return false, err
@@ -146,7 +175,11 @@ func (d *download) try(ctx context.Context, u *url.URL, allowed int, made *int) 
 	body := &stallReader{r: resp.Body, timeout: d.f.opt.StallTimeout, cancel: cancel}
 	body.timer = time.AfterFunc(body.timeout, body.stalled)
 	defer body.timer.Stop()
-	if _, err := d.take(body); err != nil {
+	plain, err := decoded(body, resp.Header.Get("Content-Encoding"))
+	if err == nil {
+		_, err = d.take(plain)
+	}
+	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
@@ -166,7 +199,7 @@ func (d *download) askForRest(req *http.Request) {
 	req.Header.Set("Range", fmt.Sprintf("bytes=%d-", d.sum.n))
 	// Without a validator the range is asked for all the same: the digest over
 	// the whole decides.
-	if note, err := d.readNote(); err == nil && note.URL == RedactURL(d.src.URL) && note.Validator != "" {
+	if note, err := d.readNote(); err == nil && note.URL == d.at.Shown && note.Validator != "" {
 		req.Header.Set("If-Range", note.Validator)
 	}
 }
@@ -180,9 +213,12 @@ func (d *download) answer(resp *http.Response) (whole int64, again bool, err err
 			return 0, false, err
 		}
 		whole = max(resp.ContentLength, 0)
+		if encoded(resp) {
+			whole = 0 // of the encoded bytes
+		}
 	case http.StatusPartialContent:
 		start, total, ok := parseContentRange(resp.Header.Get("Content-Range"))
-		if !ok || start != d.sum.n {
+		if !ok || start != d.sum.n || encoded(resp) {
 			if err := d.restart(); err != nil {
 				return 0, false, err
 			}
@@ -195,7 +231,8 @@ func (d *download) answer(resp *http.Response) (whole int64, again bool, err err
 		}
 		return 0, true, errors.New("the server refused to resume")
 	default:
-		return 0, false, &StatusError{Code: resp.StatusCode, Status: resp.Status}
+		// Its own words stay out: they may be what it was sent.
+		return 0, false, &StatusError{Code: resp.StatusCode, Status: fmt.Sprint(resp.StatusCode, " ", http.StatusText(resp.StatusCode))}
 	}
 	if d.src.Size > 0 && whole > 0 && whole != d.src.Size {
 		return 0, false, d.wrongSize(whole)
@@ -209,7 +246,7 @@ func (d *download) answer(resp *http.Response) (whole int64, again bool, err err
 // StatusError is a server's refusal to deliver; no try more would help.
 type StatusError struct {
 	Code int
-	// Status as the server gave it, e.g. "404 Not Found".
+	// Status in words, e.g. "404 Not Found".
 	Status string
 }
 
@@ -271,7 +308,7 @@ func (d *download) readNote() (partNote, error) {
 // writeNote keeps the validator of a response that starts the file. A weak
 // ETag is no promise about bytes.
 func (d *download) writeNote(resp *http.Response) error {
-	note := partNote{URL: RedactURL(d.src.URL), Validator: resp.Header.Get("ETag")}
+	note := partNote{URL: d.at.Shown, Validator: resp.Header.Get("ETag")}
 	if note.Validator == "" || strings.HasPrefix(note.Validator, "W/") {
 		note.Validator = resp.Header.Get("Last-Modified")
 	}

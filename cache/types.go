@@ -23,6 +23,9 @@ var (
 	ErrUnsafe = archive.ErrUnsafe
 	// ErrFetch: no URL delivered the archive.
 	ErrFetch = errors.New("cannot be fetched")
+	// ErrOffline: it would have to be fetched, and that was forbidden. An error of
+	// this class is of class ErrFetch too.
+	ErrOffline = errors.New("it is not here, and nothing may be fetched (offline)")
 	// ErrStore: the store itself cannot be used (full, read-only, missing,
 	// wrong owner, newer layout). The wrapped error says which.
 	ErrStore = errors.New("store cannot be used")

@@ -57,6 +57,7 @@ func TestBadArchivesAreRefused(t *testing.T) {
 		{"zstd with garbage behind", makeZip(t, meta, info, pkg(append(good[:len(good):len(good)], "garbage"...))), ErrIntegrity, "pkg-demo"},
 		{"tar with garbage behind", makeZip(t, meta, info, pkg(zstdOf(t, append(pkgTar[:len(pkgTar):len(pkgTar)], "garbage"...)))), ErrIntegrity, "after the end"},
 		{"truncated tar", makeZip(t, meta, info, pkg(zstdOf(t, pkgTar[:900]))), ErrIntegrity, "truncated"},
+		{"zip with garbage behind", append(makeZip(t, meta, info, pkg(good)), "garbage"...), ErrIntegrity, "data after the end of the ZIP"},
 		{"no zip", []byte("this is no ZIP at all"), ErrIntegrity, "ZIP"},
 		{"truncated zip", conda(member{name: "a", body: "x"})[:300], ErrIntegrity, "ZIP"},
 		{"damaged part", damage(makeZip(t, meta, info, pkg(good)), good), ErrIntegrity, "pkg-demo"},
@@ -68,6 +69,9 @@ func TestBadArchivesAreRefused(t *testing.T) {
 			_, err := s.Ingest(context.Background(), writeFile(t, c.data), sourceOf(c.data, FormatConda, ""), plain(""))
 			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("got %v, want %v with %q", err, c.want, c.text)
+			}
+			if err != nil && !strings.HasSuffix(err.Error(), "; next: lock another build of it, or tell its channel") {
+				t.Errorf("what is to be done is not said: %v", err)
 			}
 			if _, err := s.Manifest(digestOf(c.data)); !errors.Is(err, ErrNotFound) {
 				t.Errorf("the package can be seen: %v", err)

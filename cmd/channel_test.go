@@ -42,13 +42,17 @@ func packages() []condatest.Package {
 	}
 	var out []condatest.Package
 	for _, subdir := range []string{"linux-64", "linux-aarch64"} {
-		for _, name := range []string{"tool", "slow", "wrong", "gone", "cut"} {
+		for _, name := range []string{"tool", "slow", "wrong", "gone", "cut", "closed"} {
 			out = append(out, script(name, subdir))
 		}
 	}
 	out = append(out, condatest.Package{Name: "python", Version: "3.11.2", Build: "0", Subdir: "linux-64", Files: []condatest.File{
 		{Path: "bin/python", Content: pythonProgram, Exec: true, Placeholder: "/opt/placeholder_placeholder_placeholder"},
 		{Path: "lib/python3.11/site-packages/README.txt", Content: "packages go here\n"},
+	}})
+	out = append(out, condatest.Package{Name: "scripted", Version: "1.0", Build: "0", Noarch: "generic", Files: []condatest.File{
+		{Path: "bin/.scripted-post-link.sh", Content: "echo made > $PREFIX/share/scripted/made\necho set up > $PREFIX/.messages.txt\n", Exec: true},
+		{Path: "share/scripted/readme", Content: "read me\n"},
 	}})
 	return append(out, condatest.Package{Name: "data", Version: "2.0", Build: "0", Noarch: "generic", Files: []condatest.File{
 		{Path: "share/data/readme", Content: "read me\n"}, {Path: "share/data/link", Link: "readme"},
@@ -96,6 +100,12 @@ func (c *channel) serve(w http.ResponseWriter, r *http.Request) {
 	case !ok, strings.HasPrefix(name, "gone-"):
 		http.NotFound(w, r)
 		return
+	case strings.HasPrefix(name, "closed-"):
+		if user, password, _ := r.BasicAuth(); user != "me" || password != closedPassword {
+			w.Header().Set("WWW-Authenticate", `Basic realm="closed"`)
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		}
 	case strings.HasPrefix(name, "slow-"):
 		select {
 		case <-c.open:
@@ -126,6 +136,9 @@ else:
     runpy.run_path(sys.argv[0], run_name="__main__")
 ' "$@"
 `
+
+// closedPassword opens the packages called closed-*, for the user "me".
+const closedPassword = "planted-Secret+word"
 
 type noRange struct{ http.ResponseWriter }
 
@@ -187,7 +200,7 @@ func (c *channel) lock(envs []string, local string) (string, error) {
 			continue
 		}
 		if kind == "pypi" {
-			fmt.Fprintf(&records, "- pypi: %s\n  name: wheel\n  version: '1.0'\n  sha256: %064d\n", location, 1)
+			fmt.Fprintf(&records, "- pypi: %s\n  name: sdist\n  version: '1.0'\n  sha256: %064d\n", location, 1)
 			continue
 		}
 		data := c.files[filepath.Base(filepath.Dir(location))+"/"+filepath.Base(location)]
@@ -213,8 +226,8 @@ func (c *channel) locate(pkg, platform, local string) (location, kind string) {
 		name, path, _ := strings.Cut(rest, ":")
 		return path, how + ":" + name
 	}
-	if pkg == "wheel" {
-		return "https://pypi.example/wheel-1.0-py3-none-any.whl", "pypi"
+	if pkg == "sdist" {
+		return "https://pypi.example/sdist-1.0.tar.gz", "pypi"
 	}
 	for path := range c.files {
 		if dir := filepath.Dir(path); strings.HasPrefix(filepath.Base(path), pkg+"-") && (dir == platform || dir == "noarch") {

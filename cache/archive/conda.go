@@ -23,6 +23,9 @@ func ReadConda(ctx context.Context, r io.ReaderAt, size int64, lim Limits, visit
 	if err != nil {
 		return damaged(ctx, "ZIP directory", err)
 	}
+	if err := atEnd(ctx, r, size, len(z.Comment)); err != nil {
+		return err
+	}
 	parts, err := findParts(z)
 	if err != nil {
 		return err
@@ -32,6 +35,19 @@ func ReadConda(ctx context.Context, r io.ReaderAt, size int64, lim Limits, visit
 		if err := readPart(ctx, f, lim, left, visit); err != nil {
 			return fmt.Errorf("%s: %w", f.Name, err)
 		}
+	}
+	return nil
+}
+
+// atEnd refuses bytes behind the ZIP's last record, which ends with a comment.
+func atEnd(ctx context.Context, r io.ReaderAt, size int64, comment int) error {
+	const record, mark = 22, "PK\x05\x06"
+	var head [len(mark)]byte
+	if _, err := r.ReadAt(head[:], size-record-int64(comment)); err != nil {
+		return damaged(ctx, "ZIP directory", err)
+	}
+	if string(head[:]) != mark {
+		return fmt.Errorf("%w: data after the end of the ZIP", ErrIntegrity)
 	}
 	return nil
 }

@@ -8,12 +8,14 @@ import (
 	"context"
 	"os"
 
+	"github.com/hpcenv/hpcenv/cache/mirror"
 	"github.com/hpcenv/hpcenv/cmd/hpcenv/cli"
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/service"
 	"github.com/hpcenv/hpcenv/envs/prepare"
 	"github.com/hpcenv/hpcenv/hooks/helper"
 	"github.com/hpcenv/hpcenv/hooks/wrapper"
+	"github.com/hpcenv/hpcenv/internal/clientconf"
 )
 
 func main() {
@@ -37,5 +39,13 @@ func local(_ context.Context, store string) (api.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	return service.OpenOwn(store, rules...)
+	mirrors, err := clientconf.Mirrors(os.Getenv("HPCENV_CONF"))
+	if err != nil {
+		return nil, err
+	}
+	own := service.Own{Scripts: rules}
+	for _, m := range mirrors {
+		own.Mirrors = append(own.Mirrors, mirror.Rule(m))
+	}
+	return service.OpenOwn(store, own)
 }

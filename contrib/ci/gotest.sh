@@ -1,10 +1,10 @@
 #!/bin/bash
 # gotest.sh RESULTS ARGUMENT…: go test -json with the arguments; the events go
 # to the file RESULTS, what people want to see to the terminal. Exits as the
-# tests did.
+# tests did. LOGS=TEST shows that test's output also if it passed.
 set -euo pipefail
 
 results=$1
 shift
 cd "$(dirname "$0")/../.."
-go test -json "$@" 2>&1 | tee "$results" | go run ./contrib/ci/testcount
+go test -json "$@" 2>&1 | tee "$results" | go run ./contrib/ci/testcount -logs "${LOGS:-}"

@@ -56,7 +56,7 @@ else
 	echo "no aarch64 node: its root is not made (make roots)"
 fi
 "$cluster" start "${options[@]}"
-"$cluster" exec -- sinfo -N -o '%N %T %f'
+"$cluster" exec -- sinfo -N -p all -o '%N %T %f'
 
 say "prepare, before the deadline"
 as_user hpcenv prepare

@@ -50,7 +50,7 @@ put() {
 text() {
 	mkdir -p "$dest$(dirname "$3")"
 	sed -e "s|/usr/libexec/hpcenv/|$prefix/libexec/hpcenv/|g" \
-		-e "s|/usr/bin/hpcenvd|$prefix/bin/hpcenvd|g" \
+		-e "s|/usr/bin/hpcenv|$prefix/bin/hpcenv|g" \
 		-e "s|/usr/share/doc/hpcenv/|$prefix/share/doc/hpcenv/|g" \
 		-e "s|/opt/hpcenv/e|$root|g" "$2" >"$dest$3.new"
 	chmod "$1" "$dest$3.new"
@@ -65,11 +65,14 @@ text 755 "$here/slurm/prolog" "$prefix/libexec/hpcenv/prolog"
 text 755 "$here/slurm/epilog" "$prefix/libexec/hpcenv/epilog"
 text 644 "$here/systemd/hpcenv.conf" "$prefix/share/hpcenv/examples/hpcenv.conf"
 text 644 "$here/systemd/hpcenvd.yaml" "$prefix/share/hpcenv/examples/hpcenvd.yaml"
+text 644 "$here/slurm/profile.sh" "$prefix/share/hpcenv/examples/profile.sh"
 put 644 "$here/../README.md" "$prefix/share/doc/hpcenv/README.md"
+text 644 "$here/administrators.md" "$prefix/share/doc/hpcenv/administrators.md"
 if [ -e "$build/hpcenvd" ]; then
 	put 755 "$build/hpcenvd" "$prefix/bin/hpcenvd"
 	text 644 "$here/systemd/hpcenvd.service" "$units/hpcenvd.service"
 fi
+text 644 "$here/systemd/hpcenv-build.service" "$units/hpcenv-build.service"
 # A mount unit is named after its mount point.
 name=$(printf '%s' "${root#/}" | sed -e 's|-|\\x2d|g' -e 's|/|-|g')
 text 644 "$here/systemd/opt-hpcenv-e.mount" "$units/$name.mount"

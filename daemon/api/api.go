@@ -1,8 +1,13 @@
 // Package api holds the wire types of hpcenvd and its client. It is a leaf: it
-// imports nothing of this module, so hooks and the command line may use it.
+// imports nothing of this module but types (internal/making), so hooks and the
+// command line may use it.
 package api
 
-import "context"
+import (
+	"context"
+
+	"github.com/hpcenv/hpcenv/internal/making"
+)
 
 // Service is what hpcenvd does for its users. The client in this package talks
 // to a daemon; package daemon/service does the same in-process on a store of
@@ -35,6 +40,15 @@ type PrepareRequest struct {
 	// kept with the lock.
 	Activations map[string][]byte `json:"activations,omitempty"`
 	DryRun      bool              `json:"dry_run,omitempty"`
+	// Offline: nothing is fetched and nobody is asked over the network, not Slurm
+	// either; what is missing is an error.
+	Offline bool `json:"offline,omitempty"`
+	// Private: make the environments in the part of the store that only the
+	// caller's primary group reads. Client.Prepare sets it once it has handed over
+	// what a credential fetched.
+	Private bool `json:"private,omitempty"`
+	// Group is the caller's primary group, as the kernel tells it; never sent.
+	Group int `json:"-"`
 }
 
 // Types of events.
@@ -92,6 +106,8 @@ type PrepareResult struct {
 	Seconds float64 `json:"seconds"`
 	// Notes for the user.
 	Notes []string `json:"notes,omitempty"`
+	// Private: only the caller's group can read what was made.
+	Private bool `json:"private,omitempty"`
 	// DryRun of a request that asked for one.
 	DryRun *DryRun `json:"dry_run,omitempty"`
 }
@@ -132,35 +148,21 @@ type PlatformDetail struct {
 	Scripts  []Script `json:"scripts,omitempty"`
 	Degraded bool     `json:"degraded,omitempty"`
 	Notes    []string `json:"notes,omitempty"`
+	// ByteCode tells of the compiled files; nil = there is no python.
+	ByteCode *ByteCode `json:"byte_code,omitempty"`
 }
 
-// Script is a link script that was run.
-type Script struct {
-	// Package as name-version-build; Script below the prefix.
-	Package string `json:"package"`
-	Script  string `json:"script"`
-	// Failed says why it failed ("" = it did not), Output the end of what it then
-	// had printed.
-	Failed string `json:"failed,omitempty"`
-	Output string `json:"output,omitempty"`
-	// Messages are what it tells the user.
-	Messages string `json:"messages,omitempty"`
-	// Changed counts paths that it changed; Ignored are those that it may not.
-	Changed int      `json:"changed"`
-	Ignored []string `json:"ignored,omitempty"`
-}
-
-// Package is a locked package.
-type Package struct {
-	Name    string `json:"name"`
-	Version string `json:"version"`
-	Build   string `json:"build"`
-	SHA256  string `json:"sha256"`
-	// Kind is "" for a conda package, "wheel" for a wheel.
-	Kind string `json:"kind,omitempty"`
-	URL  string `json:"url"`
-	Size int64  `json:"size"`
-}
+// What is told of how an environment was made.
+type (
+	// Cost is what it took of the store's file system.
+	Cost = making.Cost
+	// ByteCode counts its compiled files.
+	ByteCode = making.ByteCode
+	// Script is a link script that was run.
+	Script = making.Script
+	// Package is a locked package.
+	Package = making.Package
+)
 
 // Status of a service.
 type Status struct {

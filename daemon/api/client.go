@@ -16,6 +16,11 @@ import (
 // Client talks to hpcenvd over its Unix socket. It implements Service. A Client
 // may be used by several goroutines.
 type Client struct {
+	// Bring gets an archive with the user's credentials and returns the file that
+	// holds it, which remove takes away. It fetches nothing else than what the lock
+	// of the request names. nil = such archives cannot be brought.
+	Bring func(ctx context.Context, req *PrepareRequest, n Need, report func(Event)) (path string, remove func() error, err error)
+
 	socket string
 	http   *http.Client
 }
@@ -62,16 +67,18 @@ func unreachable(socket string, err error) *Error {
 
 // Prepare implements Service.
 func (c *Client) Prepare(ctx context.Context, req *PrepareRequest, report func(Event)) (*PrepareResult, error) {
-	body, err := json.Marshal(req)
-	if err != nil {
-		return nil, fmt.Errorf("encode the request: %w", err)
-	}
+	again := *req
+	req = &again
 	handed := map[string]bool{}
 	if report == nil {
 		report = func(Event) {}
 	}
 	tell := report
 	for {
+		body, err := json.Marshal(req)
+		if err != nil {
+			return nil, fmt.Errorf("encode the request: %w", err)
+		}
 		result, err := c.prepare(ctx, body, tell)
 		var need *NeedError
 		if !errors.As(err, &need) {
@@ -79,12 +86,18 @@ func (c *Client) Prepare(ctx context.Context, req *PrepareRequest, report func(E
 		}
 		progress := false
 		for _, n := range need.Archives {
+			if n.Held && c.Bring != nil {
+				progress = progress || !req.Private
+				req.Private = true
+				continue
+			}
 			if handed[n.SHA256] {
 				continue
 			}
-			if err := c.handOver(ctx, req, n); err != nil {
+			if err := c.handOver(ctx, req, n, report); err != nil {
 				return nil, err
 			}
+			req.Private = req.Private || n.Credential
 			handed[n.SHA256], progress = true, true
 		}
 		// The same request again has the same plan, which was told already.

@@ -26,10 +26,11 @@ func Errorf(code int, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// NeedError is what Prepare ends with when archives must come from the user's
-// own files: the daemon opens no path that a lock names. Client.Prepare answers
-// it by itself (it reads the files, hands over their bytes, and asks again), so
-// users of a Client never see it.
+// NeedError is what Prepare ends with when archives must come from the user: from
+// the user's own files, since the daemon opens no path that a lock names, or from
+// servers that want a credential, since the daemon has none of a user's.
+// Client.Prepare answers it by itself (it gets the bytes, hands them over, and
+// asks again), so users of a Client never see it.
 type NeedError struct {
 	Archives []Need
 }
@@ -39,10 +40,10 @@ func (e *NeedError) Error() string {
 	for _, n := range e.Archives {
 		names = append(names, n.Location)
 	}
-	return "archives in local files must be handed over by the client: " + strings.Join(names, ", ")
+	return "archives must be handed over by the client: " + strings.Join(names, ", ")
 }
 
-// Need names one archive that lies in a file of the user's.
+// Need names one archive that the user must bring.
 type Need struct {
 	// Package for messages, e.g. "tool-1.0-0".
 	Package string `json:"package"`
@@ -50,8 +51,18 @@ type Need struct {
 	// directory or absolute, or a file URL.
 	Location string `json:"location"`
 	SHA256   string `json:"sha256"`
+	// MD5 as the lock has it; "" = it does not.
+	MD5 string `json:"md5,omitempty"`
+	// Format is conda or tar.bz2.
+	Format string `json:"format,omitempty"`
 	// Size in bytes; 0 = not known.
 	Size int64 `json:"size,omitempty"`
+	// Credential: the archive lies on a server that wants to know who asks, and
+	// Refusal is what it said. Without it the archive lies in a file.
+	Credential bool   `json:"credential,omitempty"`
+	Refusal    string `json:"refusal,omitempty"`
+	// Held: somebody of the caller's group has brought it already.
+	Held bool `json:"held,omitempty"`
 }
 
 // Message is one line of the stream with which POST /v1/prepare answers. Any

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -13,18 +14,37 @@ import (
 	"strings"
 )
 
-// handOver reads one local archive with the user's own rights and gives its
-// bytes to the daemon. Only files that the lock itself names are opened, and
-// only bytes whose digest the lock promises leave this process: a daemon cannot
-// ask for anything else.
-func (c *Client) handOver(ctx context.Context, req *PrepareRequest, n Need) error {
+// handOver gets one archive with the user's own rights, from a file or with a
+// credential, and gives its bytes to the daemon. Only what the lock itself names
+// is opened or asked for, and only bytes whose digest the lock promises leave this
+// process: a daemon cannot ask for anything else.
+func (c *Client) handOver(ctx context.Context, req *PrepareRequest, n Need, report func(Event)) (err error) {
 	if !bytes.Contains(req.Lock, []byte(n.Location)) || !bytes.Contains(req.Lock, []byte(n.SHA256)) {
-		return Errorf(ExitFailed, "hpcenvd asks for %s (sha256 %s), which %s does not name; nothing was handed over", n.Location, n.SHA256, req.LockPath)
+		return Errorf(ExitFailed, "hpcenvd asks for %s (sha256 %s), which %s does not name; nothing was handed over", n.Package, n.SHA256, req.LockPath)
 	}
-	path, err := localPath(n.Location, filepath.Dir(req.LockPath))
+	if !n.Credential {
+		path, err := localPath(n.Location, filepath.Dir(req.LockPath))
+		if err != nil {
+			return err
+		}
+		return c.handFile(ctx, n, path)
+	}
+	switch {
+	case c.Bring == nil:
+		return Errorf(ExitFailed, "%s\nnext: packages that need a credential cannot be used through hpcenvd yet, neither by jobs nor here; hpcenv --store DIRECTORY run works in a store of your own", n.Refusal)
+	case req.Offline:
+		return Errorf(ExitFailed, "%s: hpcenvd has no credential for it, and --offline forbids to fetch it\nnext: the same command without --offline", n.Package)
+	}
+	path, remove, err := c.Bring(ctx, req, n, report)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, remove()) }()
+	return c.handFile(ctx, n, path)
+}
+
+// handFile gives the daemon the archive in the file at path.
+func (c *Client) handFile(ctx context.Context, n Need, path string) error {
 	fail := func(err error) error {
 		return Errorf(ExitFailed, "%s: local archive %s: %v\nnext: put the file there or run `pixi lock` in its project", n.Package, path, err)
 	}

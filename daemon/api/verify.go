@@ -25,7 +25,8 @@ type VerifiedPlatform struct {
 	PlanDigest string `json:"plan_digest,omitempty"`
 	Unknown    int    `json:"unknown,omitempty"`
 	NoPlan     string `json:"no_plan,omitempty"`
-	// Differences from the plan, sorted by path; Damage to the pool.
+	// Differences from the plan, and in who may read and write, sorted by path;
+	// Damage to the pool and to the environment's description.
 	Differences []Difference `json:"differences"`
 	Damage      []string     `json:"damage,omitempty"`
 }

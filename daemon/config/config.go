@@ -84,6 +84,28 @@ type Fetch struct {
 	Allow []string `mapstructure:"allow"`
 	// Parallel downloads of the whole daemon.
 	Parallel int `mapstructure:"parallel"`
+	// Mirrors of what locks name. They may lie at private addresses and, as file
+	// URLs, on this host.
+	Mirrors []MirrorRule `mapstructure:"mirrors"`
+	// Buckets that locks or Mirrors name and that are not where AWS has them.
+	Buckets []Bucket `mapstructure:"buckets"`
+	// Credentials is a file of the form that pixi keeps credentials in. What is
+	// fetched with them everybody on the cluster may have. "" = none.
+	Credentials string `mapstructure:"credentials"`
+}
+
+// MirrorRule is one line of Fetch.Mirrors.
+type MirrorRule struct {
+	Prefix string   `mapstructure:"prefix"`
+	URLs   []string `mapstructure:"urls"`
+}
+
+// Bucket is one line of Fetch.Buckets.
+type Bucket struct {
+	Name      string `mapstructure:"name"`
+	Endpoint  string `mapstructure:"endpoint"`
+	Region    string `mapstructure:"region"`
+	PathStyle bool   `mapstructure:"path_style"`
 }
 
 // Inventory is how Slurm is asked for its nodes.
@@ -112,6 +134,9 @@ var defaults = map[string]any{
 	"log_level":             "info",
 	"fetch.allow":           []string{},
 	"fetch.parallel":        8,
+	"fetch.mirrors":         []MirrorRule{},
+	"fetch.buckets":         []Bucket{},
+	"fetch.credentials":     "",
 	"inventory.refresh":     5 * time.Minute,
 	"inventory.scontrol":    "",
 	"scripts.allow":         []ScriptRule{},
@@ -215,7 +240,7 @@ func readEnviron(v *viper.Viper, environ []string) error {
 		if !ok {
 			return fmt.Errorf("%w: unknown variable %s; the nearest is %s", ErrConfig, name, nearest(name, byName))
 		}
-		if _, rules := defaults[key].([]ScriptRule); rules {
+		if _, rules := listKeys[key]; rules {
 			return fmt.Errorf("%w: %s: a list of rules is set in the file only", ErrConfig, name)
 		}
 		if _, list := defaults[key].([]string); list {
@@ -244,6 +269,8 @@ func (c *Config) check() error {
 		return bad("platforms", "at least one is needed")
 	case c.Fetch.Parallel < 1 || c.Fetch.Parallel > 256:
 		return bad("fetch.parallel", "%d is not from 1 to 256", c.Fetch.Parallel)
+	case c.Fetch.Credentials != "" && !filepath.IsAbs(c.Fetch.Credentials):
+		return bad("fetch.credentials", "%q is not an absolute path", c.Fetch.Credentials)
 	case c.Inventory.Refresh < time.Second:
 		return bad("inventory.refresh", "%v is less than a second", c.Inventory.Refresh)
 	case c.Tmp.Keep < time.Hour:
@@ -260,6 +287,9 @@ func (c *Config) check() error {
 	for i, r := range c.Scripts.Allow {
 		if !strings.Contains(r.Channel, "://") || r.Package == "" || strings.ContainsAny(r.Package, "*/ ") {
 			return bad(fmt.Sprintf("scripts.allow, entry %d", i+1), "needs a channel (its whole URL) and a package (its name), not %q and %q", r.Channel, r.Package)
+		}
+		if !strings.HasPrefix(r.Channel, "https://") && !strings.HasPrefix(r.Channel, "http://") {
+			return bad(fmt.Sprintf("scripts.allow, entry %d", i+1), "the channel %q is none that the daemon fetches from: files of a host are handed over by users, who may say of any archive that it lay there", r.Channel)
 		}
 	}
 	return nil

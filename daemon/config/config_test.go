@@ -35,7 +35,7 @@ func TestLaterWins(t *testing.T) {
 	}
 	want := &Config{
 		Store: "/file", Socket: "/run/hpcenv/hpcenvd.sock", PrefixRoot: "/flag/e", Platforms: []string{"linux-64"}, Clusters: []string{},
-		ByteCode: true, LogLevel: "info", Fetch: Fetch{Allow: []string{"10.0.0.1:80"}, Parallel: 5}, Inventory: Inventory{Refresh: 90 * time.Second}, Tmp: Tmp{Keep: 48 * time.Hour},
+		ByteCode: true, LogLevel: "info", Fetch: Fetch{Allow: []string{"10.0.0.1:80"}, Parallel: 5, Mirrors: []MirrorRule{}, Buckets: []Bucket{}}, Inventory: Inventory{Refresh: 90 * time.Second}, Tmp: Tmp{Keep: 48 * time.Hour},
 		Scripts: Scripts{Allow: []ScriptRule{}, JobPlatforms: []string{}, Wait: time.Hour, OnFailure: "degrade", Time: 10 * time.Minute, MemoryMB: 4096, Processes: 128, DiskMB: 4096, Files: 200_000},
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -56,6 +56,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"not a number", "store: /s\nfetch: {parallel: many}\n", "", "parallel"},
 		{"not a duration", "store: /s\ntmp: {keep: long}\n", "", "keep"},
 		{"out of range", "store: /s\nfetch: {parallel: 0}\n", "", "fetch.parallel: 0"},
+		{"rule for users' files", "store: /s\nscripts:\n  allow:\n  - {channel: \"file:///srv/main\", package: x}\n", "", "scripts.allow, entry 1"},
 		{"rule without a URL", "store: /s\nscripts:\n  allow:\n  - {channel: main, package: x}\n", "", "scripts.allow, entry 1"},
 		{"unknown key in a rule", "store: /s\nscripts:\n  allow:\n  - {channel: https://c.example/main, pakage: x}\n", "", "hpcenvd.yaml:4: unknown key pakage in scripts.allow; the nearest is package"},
 		{"rules in a variable", "store: /s\n", "HPCENVD_SCRIPTS_ALLOW=x", "in the file only"},
@@ -101,11 +102,11 @@ func TestTheExample(t *testing.T) {
 }
 
 func TestScriptRules(t *testing.T) {
-	got, err := load(t, "store: /s\nscripts:\n  allow:\n  - channel: https://c.example/Main\n    package: fonts\n  - {channel: \"file:///x\", package: y}\n", nil)
+	got, err := load(t, "store: /s\nscripts:\n  allow:\n  - channel: https://c.example/Main\n    package: fonts\n  - {channel: \"http://c.example:8080/x\", package: y}\n", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]ScriptRule{{"https://c.example/Main", "fonts"}, {"file:///x", "y"}}, got.Scripts.Allow); d != "" {
+	if d := cmp.Diff([]ScriptRule{{"https://c.example/Main", "fonts"}, {"http://c.example:8080/x", "y"}}, got.Scripts.Allow); d != "" {
 		t.Error(d)
 	}
 }

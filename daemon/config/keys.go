@@ -39,8 +39,8 @@ func walk(path, above string, n *yaml.Node) error {
 		}
 		seen[key] = k.Line
 		if _, known := defaults[key]; known {
-			if _, rules := defaults[key].([]ScriptRule); rules {
-				if err := checkRules(path, key, value); err != nil {
+			if fields := listKeys[key]; fields != nil {
+				if err := checkRules(path, key, fields, value); err != nil {
 					return err
 				}
 				continue
@@ -60,15 +60,26 @@ func walk(path, above string, n *yaml.Node) error {
 	return nil
 }
 
-// checkRules looks at the keys of a list of {channel:, package:}.
-func checkRules(path, key string, n *yaml.Node) error {
+// listKeys are the keys that hold lists of mappings, and what each entry may have.
+var listKeys = map[string][]string{
+	"scripts.allow": {"channel", "package"},
+	"fetch.mirrors": {"prefix", "urls"},
+	"fetch.buckets": {"name", "endpoint", "region", "path_style"},
+}
+
+// checkRules looks at the keys of a list of mappings.
+func checkRules(path, key string, fields []string, n *yaml.Node) error {
+	form := "{" + strings.Join(fields, ":, ") + ":}"
 	if n.Kind != yaml.SequenceNode {
-		return fmt.Errorf("%w: %s:%d: %s must be a list of {channel: URL, package: NAME}", ErrConfig, path, n.Line, key)
+		return fmt.Errorf("%w: %s:%d: %s must be a list of %s", ErrConfig, path, n.Line, key, form)
 	}
-	known := map[string]bool{"channel": true, "package": true}
+	known := map[string]bool{}
+	for _, f := range fields {
+		known[f] = true
+	}
 	for _, item := range n.Content {
 		if item.Kind != yaml.MappingNode {
-			return fmt.Errorf("%w: %s:%d: an entry of %s must be {channel: URL, package: NAME}", ErrConfig, path, item.Line, key)
+			return fmt.Errorf("%w: %s:%d: an entry of %s must be %s", ErrConfig, path, item.Line, key, form)
 		}
 		for i := 0; i+1 < len(item.Content); i += 2 {
 			if k := item.Content[i]; !known[k.Value] {

@@ -100,6 +100,21 @@ func (k *Keeper) Current(ctx context.Context) (inv *Inventory, note string, err 
 	return stored, fmt.Sprintf("the nodes are as of %s: %v", at.Local().Format(time.DateTime), err), nil
 }
 
+// Known returns the newest inventory there is without asking Slurm; with HostOnly
+// and none, this host, which note then says. Otherwise a store without one is a
+// cache.ErrNotFound error.
+func (k *Keeper) Known() (inv *Inventory, note string, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	stored, _, err := k.read()
+	if !errors.Is(err, cache.ErrNotFound) || !k.HostOnly {
+		return stored, "", err
+	}
+	// Not published: it is no answer of Slurm's.
+	inv, err = host()
+	return inv, "Slurm was not asked for its nodes (offline): this host stands for them", err
+}
+
 // Refresh asks Slurm and publishes what is new.
 func (k *Keeper) Refresh(ctx context.Context) (*Inventory, error) {
 	k.mu.Lock()
@@ -112,9 +127,17 @@ func (k *Keeper) refresh(ctx context.Context) (*Inventory, error) {
 	if err != nil || k.ReadOnly {
 		return inv, err
 	}
+	if err := k.publish(inv); err != nil {
+		return nil, err
+	}
+	return inv, nil
+}
+
+// publish keeps inv as the newest.
+func (k *Keeper) publish(inv *Inventory) error {
 	data, err := json.Marshal(inv)
 	if err != nil {
-		return nil, fmt.Errorf("inventory: %w", err)
+		return fmt.Errorf("inventory: %w", err)
 	}
 	sum := sha256.Sum256(data)
 	digest := hex.EncodeToString(sum[:])
@@ -123,14 +146,14 @@ func (k *Keeper) refresh(ctx context.Context) (*Inventory, error) {
 	if have, err := os.ReadFile(current); err == nil && strings.TrimSpace(string(have)) == digest {
 		now := time.Now()
 		if err := os.Chtimes(current, now, now); err != nil {
-			return nil, fmt.Errorf("%w: inventory: %w", cache.ErrStore, err)
+			return fmt.Errorf("%w: inventory: %w", cache.ErrStore, err)
 		}
-		return inv, nil
+		return nil
 	}
 	if err := k.save(filepath.Join(dir, digest+".json"), string(data)); err != nil {
-		return nil, err
+		return err
 	}
-	return inv, k.save(current, digest+"\n")
+	return k.save(current, digest+"\n")
 }
 
 func (k *Keeper) save(path, text string) error {

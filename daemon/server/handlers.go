@@ -21,7 +21,7 @@ const maxUpload = 64 << 30
 
 // prepare starts or joins work and streams what it tells.
 func (s *Server) prepare(w http.ResponseWriter, r *http.Request) {
-	who, _ := peer(r)
+	who, known := peer(r)
 	release, err := s.admit(w, r, who.Uid)
 	if err != nil {
 		s.fail(w, r, err)
@@ -42,6 +42,11 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, api.Errorf(api.ExitUsage, "prepare: the request cannot be read: %v", err))
 		return
 	}
+	if req.Private && !known {
+		s.fail(w, r, errNobody)
+		return
+	}
+	req.Group = int(who.Gid)
 	// It sends no more; what it may still do is leave.
 	if err := http.NewResponseController(w).SetReadDeadline(time.Time{}); err != nil {
 		s.fail(w, r, err)
@@ -96,13 +101,32 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request) {
 	last := api.Message{Result: j.result}
 	var need *api.NeedError
 	if errors.As(j.err, &need) {
-		last = api.Message{Need: need.Archives}
+		if last, err = s.need(need, int(who.Gid), known); err != nil {
+			last = api.Message{Error: s.opts.Classify(err)}
+		}
 	} else if j.err != nil {
 		last = api.Message{Error: s.opts.Classify(j.err)}
 	}
 	if err := enc.Encode(last); err != nil {
 		log.Info("client left before the end", "err", err)
 	}
+}
+
+// need is what one client, of the group gid if that is known, is told of archives
+// that must be brought: several may wait for the same work.
+func (s *Server) need(e *api.NeedError, gid int, known bool) (api.Message, error) {
+	m := api.Message{Need: slices.Clone(e.Archives)}
+	for i := range m.Need {
+		if !m.Need[i].Credential || !known {
+			continue
+		}
+		held, err := s.backend.Holds(gid, m.Need[i].SHA256)
+		if err != nil {
+			return api.Message{}, err
+		}
+		m.Need[i].Held = held
+	}
+	return m, nil
 }
 
 func (s *Server) list(w http.ResponseWriter, r *http.Request) {
@@ -125,12 +149,20 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) putArchive(w http.ResponseWriter, r *http.Request) {
 	body := http.MaxBytesReader(w, r.Body, maxUpload)
-	if err := s.backend.PutArchive(r.Context(), r.PathValue("sha256"), body); err != nil {
+	who, ok := peer(r)
+	if !ok {
+		s.fail(w, r, errNobody)
+		return
+	}
+	if err := s.backend.PutArchive(r.Context(), int(who.Gid), r.PathValue("sha256"), body); err != nil {
 		s.fail(w, r, err)
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
 }
+
+// errNobody: the kernel did not say who is on the other end.
+var errNobody = api.Errorf(api.ExitFailed, "hpcenvd cannot tell who asks, and what needs a credential is for its user's group only")
 
 // answer writes v, or err.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, v any, err error) {
@@ -165,7 +197,8 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, status int, v any
 	}
 }
 
-// key identifies what a request asks for, whatever its order and whoever asks.
+// key identifies what a request asks for, whatever its order and whoever asks; for
+// a part of the store that is a group's own, only the group's members ask alike.
 func key(req *api.PrepareRequest) string {
 	q := *req
 	q.LockPath = "" // where the lock lies changes nothing about the work
@@ -174,6 +207,9 @@ func key(req *api.PrepareRequest) string {
 	data, err := json.Marshal(q) // maps are written in key order
 	if err != nil {
 		panic(err) // a struct of strings and bytes always encodes
+	}
+	if req.Private {
+		data = fmt.Appendf(data, "\n%d", req.Group)
 	}
 	return digest(data)
 }

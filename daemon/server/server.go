@@ -20,8 +20,12 @@ import (
 // Backend is the work behind the socket; daemon/service has it.
 type Backend interface {
 	api.Service
-	// PutArchive takes the bytes of an archive that a NeedError asked for.
-	PutArchive(ctx context.Context, sha256 string, r io.Reader) error
+	// PutArchive takes the bytes of an archive that a NeedError asked for, from a
+	// user whose primary group is group.
+	PutArchive(ctx context.Context, group int, sha256 string, r io.Reader) error
+	// Holds reports whether an archive is in the part of the store that only group
+	// reads.
+	Holds(group int, sha256 string) (bool, error)
 }
 
 // Options of a Server.

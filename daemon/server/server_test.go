@@ -41,7 +41,9 @@ func (b *backend) Status(context.Context) (*api.Status, error) {
 	return &api.Status{Version: "test"}, nil
 }
 
-func (b *backend) PutArchive(_ context.Context, sha string, r io.Reader) error {
+func (b *backend) Holds(int, string) (bool, error) { return false, nil }
+
+func (b *backend) PutArchive(_ context.Context, _ int, sha string, r io.Reader) error {
 	data, err := io.ReadAll(r)
 	if err != nil {
 		return err

@@ -91,6 +91,8 @@ func next(err error, code int) string {
 		return "the same command in a fresh shell"
 	case errors.Is(err, project.ErrManifest):
 		return "mend the manifest there, then run `pixi lock` in the project"
+	case errors.Is(err, materialize.ErrPrefix):
+		return "a shorter place: the prefix root of the cluster's store, or the path of a store of your own (HPCENV_STORE)"
 	case errors.Is(err, materialize.ErrUnlinkable):
 		return "`pixi lock` in the project may choose other packages; if not, tell the maintainers of that package"
 	case errors.Is(err, fs.ErrPermission) && !errors.Is(err, cache.ErrStore):
@@ -126,12 +128,14 @@ func nextFetch(err error) string {
 	var refused *cache.HostRefusedError
 	var status *cache.StatusError
 	switch {
+	case errors.Is(err, cache.ErrOffline):
+		return "the same command without --offline, on a host that reaches the channels"
 	case errors.As(err, &refused):
 		return fmt.Sprintf("if it is meant, the administrator adds %s to fetch.allow in /etc/hpcenv/hpcenvd.yaml and restarts hpcenvd", refused.Host)
 	case errors.As(err, &status) && status.Gone():
 		return "`pixi lock` in the project takes what the channel has now"
 	case errors.As(err, &status) && status.Unauthorized():
-		return "check that the channel is open to " + from + again
+		return "check that the channel is open to " + from + "; if it wants a credential, keep that where pixi and uv look for it (`pixi auth login HOST`, ~/.netrc)" + again
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
 		return "put a readable file there, or run `pixi lock` in its project"
 	}

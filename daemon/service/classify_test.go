@@ -44,6 +44,7 @@ func TestEveryClassHasItsExitCode(t *testing.T) {
 		{activation.ErrUndo, api.ExitFailed, "next: the same command in a fresh shell"},
 		{project.ErrManifest, api.ExitFailed, "next: mend the manifest"},
 		{materialize.ErrUnlinkable, api.ExitFailed, "next: `pixi lock`"},
+		{materialize.ErrPrefix, api.ExitFailed, "next: a shorter place"},
 		{fs.ErrPermission, api.ExitFailed, "next: check the owner"},
 		{cache.ErrIntegrity, api.ExitFailed, "next: if the channel"},
 		{fmt.Errorf("while: %w", api.Errorf(api.ExitLate, "late")), api.ExitLate, "next: "},

@@ -2,12 +2,14 @@ package service
 
 import (
 	"context"
+	"errors"
 	"io"
 	"sync"
 	"time"
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/prepare"
 )
 
@@ -28,10 +30,15 @@ type wanted struct {
 type want struct {
 	source cache.Source
 	until  time.Time
+	// private: a credential is needed for it, so it is for the group of who brings
+	// it, and for nobody else.
+	private bool
 }
 
-// ask notes what is needed and returns the error that tells the client.
-func (w *wanted) ask(need *prepare.NeedLocalError) error {
+// ask notes which packages are needed and returns the error that tells the
+// client. refusal is what a server said that wants a credential for them; nil =
+// they lie in local files.
+func (w *wanted) ask(packages []*lockfile.CondaPackage, wheels []*lockfile.PyPIPackage, refusal error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
@@ -48,17 +55,21 @@ func (w *wanted) ask(need *prepare.NeedLocalError) error {
 		if err != nil {
 			return err
 		}
-		w.bySHA[src.SHA256] = want{source: src, until: now.Add(askFor)}
-		out.Archives = append(out.Archives, api.Need{Package: src.Name, Location: location, SHA256: src.SHA256, Size: src.Size})
+		w.bySHA[src.SHA256] = want{source: src, until: now.Add(askFor), private: refusal != nil}
+		n := api.Need{Package: src.Name, Location: location, SHA256: src.SHA256, Size: src.Size, MD5: src.MD5, Format: string(src.Format)}
+		if refusal != nil {
+			n.Credential, n.Refusal = true, refusal.Error()
+		}
+		out.Archives = append(out.Archives, n)
 		return nil
 	}
-	for _, p := range need.Packages {
+	for _, p := range packages {
 		src, err := prepare.Source(p)
 		if err := add(src, p.Location, err); err != nil {
 			return err
 		}
 	}
-	for _, p := range need.Wheels {
+	for _, p := range wheels {
 		src, err := prepare.WheelSource(p)
 		if err := add(src, p.Location, err); err != nil {
 			return err
@@ -67,22 +78,51 @@ func (w *wanted) ask(need *prepare.NeedLocalError) error {
 	return out
 }
 
-func (w *wanted) get(sha string) (cache.Source, bool) {
+func (w *wanted) get(sha string) (want, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	x, ok := w.bySHA[sha]
-	return x.source, ok && time.Now().Before(x.until)
+	return x, ok && time.Now().Before(x.until)
 }
 
 // PutArchive takes the bytes of an archive that Prepare asked for, from any
-// user: what counts is that they have the digest.
-func (s *Service) PutArchive(ctx context.Context, sha string, r io.Reader) error {
-	src, ok := s.wanted.get(sha)
+// user: what counts is that they have the digest. What a credential fetched goes
+// into the part of the store that only group, the user's primary one, reads.
+func (s *Service) PutArchive(ctx context.Context, group int, sha string, r io.Reader) error {
+	x, ok := s.wanted.get(sha)
 	if !ok {
 		return api.Errorf(api.ExitUsage, "archive %s was not asked for\nnext: prepare the lock that names it", sha)
 	}
-	if src.Size == 0 {
+	if x.source.Size == 0 {
 		r = io.LimitReader(r, maxHandOver)
 	}
-	return s.opts.Store.ImportArchive(ctx, r, src)
+	store := s.opts.Store
+	if x.private {
+		var err error
+		if store, err = store.Private(group); err != nil {
+			return err
+		}
+	}
+	return store.ImportArchive(ctx, r, x.source)
+}
+
+// Holds reports whether a package that somebody of group brought is in the group's
+// part of the store, as an archive or taken in.
+func (s *Service) Holds(group int, sha string) (bool, error) {
+	x, ok := s.wanted.get(sha)
+	if !ok || !s.opts.Store.HasPrivate(group) {
+		return false, nil
+	}
+	store, err := s.opts.Store.Private(group)
+	if err != nil {
+		return false, err
+	}
+	if ok, err := store.HasArchive(x.source); ok || err != nil {
+		return ok, err
+	}
+	_, err = store.Manifest(sha)
+	if errors.Is(err, cache.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }

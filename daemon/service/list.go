@@ -70,17 +70,26 @@ func (s *Service) one(ctx context.Context, id string) ([]*materialize.Meta, erro
 func (s *Service) detail(m *materialize.Meta) api.PlatformDetail {
 	d := api.PlatformDetail{
 		Environment: s.environment(m), PackageList: make([]api.Package, 0, len(m.Packages)),
-		SkippedScripts: m.SkippedScripts, Degraded: m.Degraded, Notes: m.Notes,
-	}
-	for _, s := range m.Scripts {
-		d.Scripts = append(d.Scripts, api.Script(s))
+		SkippedScripts: m.SkippedScripts, Scripts: m.Scripts, Degraded: m.Degraded, Notes: m.Notes,
 	}
 	for _, p := range m.Packages {
 		p.URL = lockfile.RedactURL(p.URL)
-		d.PackageList = append(d.PackageList, api.Package(p))
+		d.PackageList = append(d.PackageList, p)
 	}
 	d.Conflicts = conflicts(m.Conflicts)
+	d.ByteCode = byteCode(m)
 	return d
+}
+
+// byteCode tells of an environment's compiled files; nil = it has no python.
+func byteCode(m *materialize.Meta) *api.ByteCode {
+	if m.ByteCode != nil {
+		return m.ByteCode
+	}
+	if !slices.ContainsFunc(m.Packages, func(p materialize.MetaPackage) bool { return p.Name == "python" }) {
+		return nil
+	}
+	return &api.ByteCode{Skipped: "switched off (byte_code), or no sandbox, when it was made"}
 }
 
 // conflicts in one line each.
@@ -95,11 +104,7 @@ func conflicts(cs []materialize.Conflict) (lines []string) {
 func (s *Service) environment(m *materialize.Meta) api.Environment {
 	e := api.Environment{
 		ID: m.ID, Name: m.Environment, Platform: m.Platform, LockDigest: m.LockDigest, Prefix: m.Prefix, TreeDigest: m.TreeDigest,
-		Packages: len(m.Packages), Files: m.Files, Bytes: m.Bytes,
-	}
-	if m.Cost != nil {
-		c := api.Cost(*m.Cost)
-		e.Cost = &c
+		Packages: len(m.Packages), Files: m.Files, Bytes: m.Bytes, Cost: m.Cost,
 	}
 	// The tree's own times are fixed; its description was written when it was made.
 	if st, err := os.Stat(s.opts.Store.MetaPath(m.ID, m.Platform)); err == nil {

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
+	"sync/atomic"
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/cache/fair"
@@ -52,6 +50,9 @@ type Service struct {
 	deps   prepare.Deps
 	slots  *fair.Limiter
 	wanted wanted
+	// project is the directory of the lock that was asked for last. In a user's
+	// own process, where it counts, there is one.
+	project atomic.Value
 }
 
 var _ api.Service = (*Service)(nil)
@@ -62,6 +63,7 @@ func New(opts Options) *Service {
 		opts.Runs = 4
 	}
 	s := &Service{opts: opts, slots: fair.New(opts.Runs)}
+	s.project.Store("")
 	box := bytecode.NewSandbox()
 	if opts.Scripts.Runner == nil {
 		opts.Scripts.Runner = linkscript.NewLocal(box.Box)
@@ -72,51 +74,9 @@ func New(opts Options) *Service {
 	s.deps = prepare.Deps{
 		Store: opts.Store, Fetcher: opts.Fetcher, ClusterPlatforms: s.clusterPlatforms,
 		OpenLocal: opts.Embedded, Parallel: opts.Parallel, Program: "hpcenv " + Version(), Slot: s.slots.Acquire,
-		NoByteCode: opts.NoByteCode, Sandbox: box, Scripts: opts.Scripts,
+		Shared: !opts.Embedded, NoByteCode: opts.NoByteCode, Sandbox: box, Scripts: opts.Scripts,
 	}
 	return s
-}
-
-// OpenOwn returns the Service of a user's own store at root, which is made if
-// it is not there. scripts are the packages whose link scripts the user wants run.
-func OpenOwn(root string, scripts ...prepare.ScriptRule) (*Service, error) {
-	return openOwn(root, cache.Create, false, scripts)
-}
-
-// OpenOwnDry is OpenOwn for dry runs: nothing is made or written, and a store
-// that is not there is taken for the empty one that OpenOwn would make.
-func OpenOwnDry(root string, scripts ...prepare.ScriptRule) (*Service, error) {
-	return openOwn(root, cache.Absent, true, scripts)
-}
-
-func openOwn(root string, create func(string, cache.Format) (*cache.Store, error), dry bool, scripts []prepare.ScriptRule) (*Service, error) {
-	store, err := cache.Open(root)
-	if errors.Is(err, os.ErrNotExist) {
-		format := cache.Format{
-			Version: cache.FormatVersion, Platforms: []string{"linux-64", "linux-aarch64"}, OwnerUID: os.Geteuid(),
-		}
-		// Its trees are the prefixes: said before anything is made.
-		for _, platform := range format.Platforms {
-			if err := cache.PrefixLimit(filepath.Join(root, "trees", platform, strings.Repeat("0", 32))); err != nil {
-				return nil, fmt.Errorf("%w\nnext: name a shorter store, e.g. HPCENV_STORE=/scratch/$USER/hpcenv", err)
-			}
-		}
-		store, err = create(root, format)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if owner := store.Format().OwnerUID; owner != os.Geteuid() && os.Geteuid() != 0 {
-		return nil, fmt.Errorf("%w: %s belongs to uid %d, and only that account writes to it\nnext: prepare through its daemon (--socket), or in a store of your own (HPCENV_STORE)",
-			cache.ErrStore, root, owner)
-	}
-	return New(Options{
-		Store:     store,
-		Fetcher:   cache.NewFetcher(cache.FetchOptions{AllowHost: cache.AllowAny, AllowFile: true, UserAgent: "hpcenv/" + Version()}),
-		Inventory: &inventory.Keeper{Store: store, HostOnly: true, ReadOnly: dry},
-		Embedded:  true,
-		Scripts:   prepare.Scripts{Allow: scripts},
-	}), nil
 }
 
 // OpenReadOnly returns a Service that only tells what is in the store at root.
@@ -134,24 +94,6 @@ func OpenReadOnly(root string, absentIsEmpty bool) (*Service, error) {
 	return New(Options{Store: store, Embedded: true}), nil
 }
 
-// clusterPlatforms is prepare's question.
-func (s *Service) clusterPlatforms(ctx context.Context) (platforms, notes []string, err error) {
-	var inv *inventory.Inventory
-	var note string
-	if s.opts.Inventory != nil {
-		inv, note, err = s.opts.Inventory.Current(ctx)
-	} else {
-		inv, _, err = inventory.Read(s.opts.Store)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	if note != "" {
-		notes = append(notes, note)
-	}
-	return slices.Sorted(maps.Keys(inv.Platforms())), notes, nil
-}
-
 // Prepare implements api.Service. Cancelling ctx ends the work. In a daemon,
 // archives that lie in the user's files end it with an *api.NeedError.
 func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report func(api.Event)) (*api.PrepareResult, error) {
@@ -162,20 +104,57 @@ func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report f
 	if report == nil {
 		report = func(api.Event) {}
 	}
-	res, err := prepare.Run(ctx, &s.deps, &prepare.Request{
+	deps, err := s.depsFor(req)
+	if err != nil {
+		return nil, err
+	}
+	res, err := prepare.Run(ctx, deps, &prepare.Request{
 		Lock: req.Lock, Dir: filepath.Dir(req.LockPath), Environments: req.Environments, All: req.All,
-		Platforms: req.Platforms, Activations: req.Activations, DryRun: req.DryRun,
+		Platforms: req.Platforms, Activations: req.Activations, DryRun: req.DryRun, Offline: req.Offline,
 	}, func(e prepare.Event) { report(api.Event(e)) })
 	var need *prepare.NeedLocalError
+	var closed *prepare.NeedCredentialError
 	switch {
 	case errors.As(err, &need):
-		return nil, s.wanted.ask(need)
+		return nil, s.wanted.ask(need.Packages, need.Wheels, nil)
+	case errors.As(err, &closed) && !s.opts.Embedded:
+		return nil, s.wanted.ask(closed.Packages, closed.Wheels, closed.Err)
 	case errors.Is(err, cache.ErrFetch):
 		return nil, &fetchError{err: err, from: s.host()}
 	case err != nil:
 		return nil, err
 	}
-	return s.result(res), nil
+	out := s.result(res)
+	if group, ok := deps.Store.Group(); ok {
+		out.Private = true
+		out.Notes = append(out.Notes, fmt.Sprintf("made of packages that need a credential: only group %d can read it (%s); jobs and hpcenv run cannot use it through hpcenvd yet, in a store of your own they can (hpcenv --store DIRECTORY run)",
+			group, deps.Store.Root()))
+	}
+	return out, nil
+}
+
+// depsFor is what a request is worked on with: the part of the store that it is
+// for, and a network if it may have one.
+func (s *Service) depsFor(req *api.PrepareRequest) (*prepare.Deps, error) {
+	s.project.Store(filepath.Dir(req.LockPath))
+	if !req.Private && !req.Offline {
+		return &s.deps, nil
+	}
+	deps := s.deps
+	if req.Private {
+		store, err := s.opts.Store.Private(req.Group)
+		if err != nil {
+			return nil, err
+		}
+		deps.Store = store
+	}
+	if req.Offline {
+		deps.ClusterPlatforms = s.knownPlatforms
+		if deps.Fetcher != nil {
+			deps.Fetcher = deps.Fetcher.Offline()
+		}
+	}
+	return &deps, nil
 }
 
 // host that fetches, for messages.

@@ -58,13 +58,25 @@ def compiled(source):
     return code
 
 
+def roomy():
+    """Tell whether nearly all that this process may have is free: then it was not
+    memory that the parser lacked. No page of it is touched."""
+    try:
+        bytes(5 << 29)
+    except MemoryError:
+        return False
+    return True
+
+
 def serve(kind, source):
     if kind == b"h":
         return b"k", header(source)
     try:
         return b"k", header(source) + marshal.dumps(compiled(source), MARSHAL)
     except MemoryError:
-        return b"m", b""
+        if not roomy():
+            return b"m", b""
+        text = "MemoryError: its expressions are nested too deeply"
     except SyntaxError as e:
         text = "%s: %s (line %s)" % (type(e).__name__, e.msg, e.lineno)
     except Exception as e:

@@ -119,7 +119,7 @@ func TestPythonThatNeedsOthers(t *testing.T) {
 func TestCancelEndsTheCompiler(t *testing.T) {
 	store, req := strange(t, "while :; do :; done\n", 1)
 	ctx, cancel := context.WithCancelCause(context.Background())
-	mine := fmt.Errorf("enough")
+	mine := errors.New("enough")
 	done := make(chan struct{})
 	defer close(done)
 	go func() {

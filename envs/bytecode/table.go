@@ -66,7 +66,7 @@ func decodeTable(data []byte) (table, error) {
 func parseRow(line string) (string, Row, error) {
 	f := strings.Split(line, "\t")
 	if len(f) != 7 || len(f[0]) != 1 {
-		return "", Row{}, fmt.Errorf("there must be 7 fields")
+		return "", Row{}, errors.New("there must be 7 fields")
 	}
 	r := Row{Kind: Kind(f[0][0]), Source: f[1]}
 	if f[2] != "-" {
@@ -92,7 +92,7 @@ func (r Row) check() error {
 	case !code && r.Kind != Failed:
 		return fmt.Errorf("kind %q is not known", r.Kind)
 	case !isDigest(r.Source), code && !isDigest(r.Code), r.Shipped != "" && !isDigest(r.Shipped):
-		return fmt.Errorf("a digest is not 64 hex digits")
+		return errors.New("a digest is not 64 hex digits")
 	case code != (r.Size > 0):
 		return fmt.Errorf("size %d is not possible", r.Size)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/hpcenv/hpcenv/cache"
 )
@@ -108,6 +109,10 @@ func (e *pathEntry) setPlaceholder(placeholder, mode string) error {
 func cleanPath(p string) (string, error) {
 	if p == "" || strings.ContainsAny(p, "\x00\n\t\\") || strings.HasPrefix(p, "/") {
 		return "", fmt.Errorf("path %q is not a relative path of a package: %w", p, cache.ErrUnsafe)
+	}
+	if !utf8.ValidString(p) {
+		// Records are JSON, which would name another file.
+		return "", fmt.Errorf("path %q is not UTF-8: %w", p, cache.ErrIntegrity)
 	}
 	for _, part := range strings.Split(p, "/") {
 		if part == ".." {

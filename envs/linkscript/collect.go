@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 )
@@ -100,6 +101,10 @@ func Verify(changes []Change, prefix string, l Limits) error {
 	for i, c := range changes {
 		if !filepath.IsLocal(c.Path) || path.Clean(c.Path) != c.Path || c.Path == "." || strings.ContainsRune(c.Path, 0) {
 			return fmt.Errorf("%w: it left a path %q", errFailed, c.Path)
+		}
+		if !utf8.ValidString(c.Path) || !utf8.ValidString(c.Target) {
+			// Its answer could not be written down, and another name would be made.
+			return fmt.Errorf("%w: it left a name or a link that is not UTF-8: %q → %q", errFailed, c.Path, c.Target)
 		}
 		if i > 0 && changes[i-1].Path >= c.Path {
 			return fmt.Errorf("%w: its changes are not in order: %q after %q", errFailed, c.Path, changes[i-1].Path)

@@ -115,17 +115,22 @@ func RemoveAll(root string) error {
 }
 
 // openDirs gives their owner access to all directories below root, however deep
-// they lie.
+// they lie. Links are not followed, even where somebody puts one in a directory's
+// place meanwhile: a folder of the spool is another account's, too.
 func openDirs(root string) error {
 	return openDirsAt(unix.AT_FDCWD, root)
 }
 
 func openDirsAt(dirfd int, name string) error {
-	// name was seen to be a directory, and nothing else runs in this tree any more.
-	if err := unix.Fchmodat(dirfd, name, 0o700, 0); err != nil {
+	at, err := unix.Openat(dirfd, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
 		return err
 	}
-	fd, err := unix.Openat(dirfd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	defer unix.Close(at) // not even read
+	if err := unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", at), 0o700); err != nil {
+		return err
+	}
+	fd, err := unix.Openat(at, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}

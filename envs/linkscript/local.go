@@ -141,6 +141,7 @@ func (l *Local) execute(ctx context.Context, t *Task, prefix, tmp string, before
 		return fmt.Errorf("start the sandbox: %w", err)
 	}
 	w := &watcher{pid: cmd.Process.Pid, limits: t.Limits, dirs: []string{prefix, tmp}, before: before}
+	w.free, _ = freeBytes(prefix)
 	watching := make(chan struct{})
 	go func() {
 		defer close(watching)

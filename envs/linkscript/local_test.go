@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -94,6 +95,7 @@ func TestSandboxHolds(t *testing.T) {
 		"privileges":       "[ $UID = 65534 ] || echo BROKEN; chown 0 $PREFIX/share/linked && echo BROKEN; su -c true && echo BROKEN",
 		"devices":          "for d in /dev/*; do case ${d##*/} in null|zero|full|random|urandom|tty|console|ptmx|pts|shm|core|fd|std*) ;; *) echo BROKEN $d;; esac; done; mknod $PREFIX/d b 8 0 && echo BROKEN",
 		"standard input":   "[ -t 0 ] || [ -t 1 ] && echo BROKEN; read -r x && echo BROKEN",
+		"hidden memory":    perl("exit(defined(shmget(0, 4096, 0600)) ? 0 : 1)") + " && echo BROKEN; " + perl("exit(memfd() >= 0 ? 0 : 1)") + " && echo BROKEN",
 		"file descriptors": "for f in /proc/self/fd/*; do case $(readlink $f) in pipe:*|/dev/null|/proc/*|" + prefix + "/*|'') ;; *) echo BROKEN $f $(readlink $f);; esac; done",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -139,6 +141,15 @@ exit 0
 	p.untouched()
 }
 
+// perl is a command of system calls that no shell has; sysread0 fills memory with
+// zeros.
+func perl(program string) string {
+	numbers := map[string][3]int{"amd64": {9, 0, 319}, "arm64": {222, 63, 279}}[runtime.GOARCH] // mmap, read, memfd_create
+	return fmt.Sprintf(`perl -e 'sub mmap { syscall(%d, 0, $_[0], 3, 0x21, -1, 0) }'`+
+		` -e 'sub sysread0 { open(Z, "/dev/zero"); syscall(%d, fileno(Z), $_[0], $_[1]) }'`+
+		` -e 'sub memfd { $n = "x"; syscall(%d, $n, 0) }' -e '%s'`, numbers[0], numbers[1], numbers[2], program)
+}
+
 // A script that wants all of the host is ended, says why, and changes nothing.
 func TestBounds(t *testing.T) {
 	mark := fmt.Sprintf("%d.%d", 700000+os.Getpid(), time.Now().UnixNano()%1e6)
@@ -153,6 +164,8 @@ func TestBounds(t *testing.T) {
 		"many processes":   {"for i in {1..200}; do sleep MARK & done; sleep MARK", "", func(l *linkscript.Limits) { l.Time = 3 * time.Second }},
 		"memory of one":    {"x=x; while :; do x=$x$x; done", "", nil},
 		"memory of many":   {"for i in 1 2 3 4 5; do (x=$(head -c 60000000 /dev/zero | tr '\\0' x); sleep MARK) & done; sleep MARK", "of memory", func(l *linkscript.Limits) { l.Memory = 200 << 20 }},
+		"shared memory":    {"for i in 1 2 3; do " + perl("$a = mmap(100 << 20); sysread0($a, 100 << 20); sleep 30") + " & done; sleep MARK", "of memory", func(l *linkscript.Limits) { l.Memory = 200 << 20 }},
+		"deleted files":    {"for f in 5 6 7 8; do eval \"exec $f>\\$PREFIX/x\"; rm $PREFIX/x; head -c 6M /dev/zero >&$f; done; sleep MARK", "at most 16 are allowed", nil},
 		"one large file":   {"head -c 1G /dev/zero > $PREFIX/big", "", nil},
 		"sparse file":      {"truncate -s 10M $PREFIX/a; truncate -s 10M $PREFIX/b; sleep 1", "at most 16 are allowed", nil},
 		"many bytes":       {"i=0; while :; do head -c 4M /dev/zero > $PREFIX/f$i; i=$((i+1)); done", "at most 16 are allowed", nil},
@@ -169,6 +182,8 @@ func TestBounds(t *testing.T) {
 		"device":           {"mkfifo $PREFIX/fifo; [ -p $PREFIX/fifo ] || exit 9", "", nil},
 		"set-user-id":      {"cp /usr/bin/env $PREFIX/env; chmod u+s $PREFIX/env", "set-user-id", nil},
 		"set-group-id":     {"cp /usr/bin/env $PREFIX/env; chmod g+s $PREFIX/env", "set-user-id", nil},
+		"name of no text":  {"touch $PREFIX/$(printf '\\377')", "not UTF-8", nil},
+		"link of no text":  {"ln -s $(printf 'a\\377') $PREFIX/l", "not UTF-8", nil},
 		"absolute link":    {"ln -s /etc/passwd $PREFIX/l", "out of the prefix", nil},
 		"escaping link":    {"ln -s ../../x $PREFIX/share/l", "out of the prefix", nil},
 		"sideways link":    {"ln -s ../x/y $PREFIX/l", "out of the prefix", nil},

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"time"
 )
 
@@ -29,6 +28,10 @@ type watcher struct {
 	limits Limits
 	dirs   []string
 	before usage
+	// procs are the script's processes when last looked at, as folders of /proc.
+	procs []string
+	// free is what the disk had left at the start; -1 = not known.
+	free int64
 }
 
 // watch returns when ctx ends, or with an errFailed when a bound is exceeded.
@@ -56,8 +59,9 @@ func (w *watcher) watch(ctx context.Context) error {
 }
 
 func (w *watcher) checkProcesses() error {
-	count, pages := 0, int64(0)
+	count, used := 0, int64(0)
 	todo := []int{w.pid}
+	w.procs = w.procs[:0]
 	for len(todo) > 0 {
 		pid := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
@@ -67,13 +71,8 @@ func (w *watcher) checkProcesses() error {
 			continue // it ended
 		}
 		count += len(tasks)
-		if data, err := os.ReadFile(dir + "/statm"); err == nil {
-			if f := bytes.Fields(data); len(f) > 2 {
-				rss, _ := strconv.ParseInt(string(f[1]), 10, 64)
-				shared, _ := strconv.ParseInt(string(f[2]), 10, 64)
-				pages += rss - shared
-			}
-		}
+		used += memoryOf(dir)
+		w.procs = append(w.procs, dir)
 		for _, task := range tasks {
 			data, err := os.ReadFile(dir + "/task/" + task.Name() + "/children")
 			if err != nil {
@@ -89,7 +88,7 @@ func (w *watcher) checkProcesses() error {
 	if count > w.limits.Processes+3 { // bubblewrap's own
 		return fmt.Errorf("%w: it had %d processes and threads, at most %d are allowed", errFailed, count, w.limits.Processes)
 	}
-	if used := pages * int64(os.Getpagesize()); used > w.limits.Memory {
+	if used > w.limits.Memory {
 		return fmt.Errorf("%w: it used %d MiB of memory, at most %d are allowed", errFailed, used>>20, w.limits.Memory>>20)
 	}
 	return nil
@@ -121,13 +120,17 @@ func (w *watcher) checkDisk(ctx context.Context) error {
 			if !info.Mode().IsRegular() {
 				return nil
 			}
-			size := info.Size()
-			if st, ok := info.Sys().(*syscall.Stat_t); ok {
-				size = max(size, st.Blocks*512)
-			}
-			now.bytes += size
+			now.bytes += allocated(info)
 			return nil
 		})
+	}
+	held := map[inode]int64{}
+	for _, proc := range w.procs {
+		heldFiles(proc, held)
+	}
+	for _, size := range held {
+		now.bytes += size
+		now.inodes++
 	}
 	if hidden != "" {
 		return fmt.Errorf("%w: it hid files, by a directory's mode or too long a path: %.200q", errFailed, hidden)
@@ -139,5 +142,16 @@ func (w *watcher) checkDisk(ctx context.Context) error {
 	if n := now.bytes - w.before.bytes; n > w.limits.Bytes {
 		return fmt.Errorf("%w: it wrote %d MiB, at most %d are allowed", errFailed, n>>20, w.limits.Bytes>>20)
 	}
-	return nil
+	return w.checkFree()
+}
+
+// checkFree ends a script during which the disk runs full. There are places to keep
+// a file that nobody can look into (mapped, or on its way through a socket), and
+// whoever else it may be that fills the disk, the script gets no further.
+func (w *watcher) checkFree() error {
+	free, reserve := freeBytes(w.dirs[0])
+	if w.free < 0 || free < 0 || free >= reserve || w.free-free <= w.limits.Bytes {
+		return nil
+	}
+	return fmt.Errorf("%w: the disk ran full while it ran: %d MiB are left, %d were there at its start", errFailed, free>>20, w.free>>20)
 }

@@ -53,6 +53,11 @@ func (p *Platform) Validate() error {
 			list = append(list, fmt.Sprintf("%s (line %d) has no sha256; next: %s", pkg.Dist(), pkg.Line, rehash))
 		}
 	}
+	for _, pkg := range p.PyPI {
+		if pkg.Kind == PyPIWheel && pkg.SHA256 == "" {
+			list = append(list, fmt.Sprintf("%s (line %d) has no sha256, so its bytes could not be checked; next: write the lock anew with hashes", pkg.FileName, pkg.Line))
+		}
+	}
 	return p.problems(list)
 }
 
@@ -70,20 +75,18 @@ func (p *Platform) unsupported() []string {
 	return append(list, p.pythonPackages()...)
 }
 
-// pythonPackages names all Python packages.
-//
-// THIS IS THE ONE PLACE that keeps platforms with Python packages from being
-// installed without them: materializing installs conda packages only. Once it
-// installs what PyPI holds, only those kinds that it cannot install stay here.
-// Local source trees are none of its business: they are SourceTrees.
+// pythonPackages names the Python packages that would have to be built. Local
+// source trees are none of its business: they are SourceTrees.
 func (p *Platform) pythonPackages() []string {
 	var list []string
 	for _, pkg := range p.Installed() {
-		is := map[PyPIKind]string{
-			PyPIWheel: "a wheel; wheels are not installed yet",
-			PyPISdist: "a Python source archive, which would have to be built; next: lock it with a wheel (an index that has one, or one of your own by its path: `uv build --wheel`)",
-			PyPIGit:   "a commit of a git repository, which would have to be built; next: a wheel of it by its path (`uv build --wheel`), or a clone of it beside the project as `{path = \"…\", editable = true}`",
-		}[pkg.Kind]
+		is := "a commit of a git repository, which would have to be built; to do: name a wheel of it by its path (`uv build --wheel`), or a clone of it beside the project as `{path = \"…\", editable = true}`"
+		switch pkg.Kind {
+		case PyPIWheel:
+			continue
+		case PyPISdist:
+			is = "a Python source archive, which would have to be built; to do: lock it with a wheel, from an index that has one or one of your own by its path (`uv build --wheel`)"
+		}
 		list = append(list, fmt.Sprintf("%s (%s, line %d) is %s", pkg.Name, RedactURL(pkg.Location), pkg.Line, is))
 	}
 	return list

@@ -22,12 +22,12 @@ func condaEntry(g given, pkg *CondaPackage) (*entry, error) {
 		return nil, fmt.Errorf("%w: line %d: package %s: %w", ErrLock, pkg.Line, RedactURL(pkg.Location), err)
 	}
 	switch s := scheme(pkg.Location); {
-	case !isURL(pkg.Location), s == "http", s == "https", s == "file":
+	case !isURL(pkg.Location), s == "http", s == "https", s == "file", s == "s3", s == "oci":
 		return &entry{pkg: pkg}, nil
 	default:
 		return &entry{pkg: pkg, unsupported: &Unsupported{
 			Location: pkg.Location, Name: pkg.Name, CondaName: true, Entry: pkg.Record(), Line: pkg.Line,
-			Reason: fmt.Sprintf("a %s:// URL cannot be fetched, only http, https and file can", s),
+			Reason: fmt.Sprintf("a %s:// URL cannot be fetched, only http, https, file, s3 and oci can", s),
 		}}, nil
 	}
 }

@@ -123,7 +123,7 @@ func TestTimestamps(t *testing.T) {
 }
 
 func TestURLOnlyOfKnownSchemes(t *testing.T) {
-	lock, err := lockfile.Parse([]byte(lock7("s3://bucket/main/linux-64/a-1-0.conda", "subdir: linux-64")))
+	lock, err := lockfile.Parse([]byte(lock7("ftp://host.example/main/linux-64/a-1-0.conda", "subdir: linux-64")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,5 +131,5 @@ func TestURLOnlyOfKnownSchemes(t *testing.T) {
 	if len(p.Conda) != 0 || len(p.Unsupported) != 1 {
 		t.Fatalf("conda %v, unsupported %v", p.Conda, p.Unsupported)
 	}
-	wantError(t, p.Supported(), "s3://", "http, https and file")
+	wantError(t, p.Supported(), "ftp://", "only http, https, file, s3 and oci")
 }

@@ -48,7 +48,7 @@ func newApplier(store *cache.Store, staging string, tree *written) (*applier, er
 }
 
 func (a *applier) close() error {
-	return errors.Join(a.pool.Close(), a.adder.Close(), a.root.Close())
+	return errors.Join(a.pool.Close(), a.adder.Close(), failed("close", "the prefix", a.root.Close()))
 }
 
 func (a *applier) fd() int { return int(a.root.Fd()) }

@@ -3,6 +3,8 @@ package materialize
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"path"
@@ -133,7 +135,7 @@ func (p *Plan) patchedContent(store *cache.Store, op *Op) ([]byte, error) {
 
 // setByteCode puts what was compiled into the plan. It is pure.
 func (p *Plan) setByteCode(res *bytecode.Result, patched []int) *ByteCode {
-	s := &setter{plan: p, tag: res.Tag, at: make(map[string]int, len(p.Ops)), code: &ByteCode{Processes: res.Processes}}
+	s := &setter{plan: p, tag: res.Tag, at: make(map[string]int, len(p.Ops)), code: &ByteCode{Processes: res.Processes, Own: map[string]string{}}}
 	p.changed, p.pyc = map[string]content{}, make([][]string, len(p.Packages))
 	for i := range p.Ops {
 		s.at[p.Ops[i].Path] = i
@@ -162,6 +164,12 @@ func (p *Plan) setByteCode(res *bytecode.Result, patched []int) *ByteCode {
 	for _, l := range res.Lost {
 		p.Notes = append(p.Notes, "no byte-code for "+l)
 	}
+	for i := range p.Ops {
+		if op := &p.Ops[i]; op.Kind == KindData && len(op.Data) > 0 && strings.HasSuffix(op.Path, ".pyc") {
+			sum := sha256.Sum256(op.Data)
+			s.code.Own[op.Path] = hex.EncodeToString(sum[:])
+		}
+	}
 	s.report()
 	sort.Strings(p.Notes)
 	sort.Slice(p.Ops, func(i, j int) bool { return p.Ops[i].Path < p.Ops[j].Path })
@@ -175,26 +183,6 @@ type setter struct {
 	at    map[string]int // operation by path
 	code  *ByteCode
 	fails []string
-}
-
-// links gives compiled files to sources that are links to others: import looks
-// for them under the link's own name.
-func (s *setter) links(dirs []string) {
-	p := s.plan
-	for i, n := 0, len(p.Ops); i < n; i++ {
-		op := p.Ops[i]
-		if op.Kind != KindSymlink || op.Owner < 0 || path.IsAbs(op.Target) || !wantsByteCode(dirs, op.Path) {
-			continue
-		}
-		target := path.Join(path.Dir(op.Path), op.Target)
-		if !wantsByteCode(dirs, target) {
-			continue
-		}
-		if j, ok := s.at[pycPath(target, s.tag)]; ok && (p.Ops[j].Kind == KindFile || p.Ops[j].Kind == KindData) {
-			code := p.Ops[j]
-			s.put(op, Op{Kind: code.Kind, SHA256: code.SHA256, Size: code.Size, Data: code.Data})
-		}
-	}
 }
 
 func (s *setter) row(source Op, row bytecode.Row) {
@@ -220,6 +208,10 @@ func (s *setter) put(source, op Op) {
 	p := s.plan
 	op.Path, op.Owner, op.Source = pycPath(source.Path, s.tag), source.Owner, source.Source
 	dir := path.Dir(op.Path)
+	if len(path.Base(op.Path)) > maxName || len(op.Path) > maxPath {
+		s.fails = append(s.fails, label(p.Packages[source.Owner])+": "+source.Path+" has no byte-code: the name of its compiled file is longer than a file's may be")
+		return
+	}
 	if i, ok := s.at[dir]; ok && p.Ops[i].Kind != KindDir {
 		s.fails = append(s.fails, label(p.Packages[source.Owner])+": "+source.Path+" has no byte-code: "+dir+" is no directory")
 		return

@@ -4,29 +4,6 @@ import (
 	"github.com/hpcenv/hpcenv/cache"
 )
 
-// Cost is how an environment's files came to their place and what that took of
-// the store's file system, beyond what the pool held already.
-type Cost struct {
-	// Method is how files of the pool are placed there: hardlink, reflink or
-	// copy. It was found out by trying it.
-	Method string `json:"method"`
-	// Files by how they came: names of the pool's inodes (of empty files, which
-	// the pool has not, those after the first); own inodes with the pool's blocks; own copies of the pool's content (what must not share an
-	// inode, too); and written ones (patched, generated, empty).
-	Hardlinks int `json:"hardlinks"`
-	Reflinks  int `json:"reflinks"`
-	Copies    int `json:"copies"`
-	Written   int `json:"written"`
-	// Siblings are copies of pool files that were added to the pool since an
-	// inode had all the links that it takes; other environments use them, too.
-	Siblings int `json:"siblings,omitempty"`
-	// Inodes that were made: directories (the prefix itself as well), symbolic
-	// links, all files but hard links, and siblings.
-	Inodes int `json:"inodes"`
-	// Bytes that were written: those of copies, written files and siblings.
-	Bytes int64 `json:"bytes"`
-}
-
 // add counts a file.
 func (r *Result) add(m made) {
 	switch {

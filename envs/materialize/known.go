@@ -25,18 +25,27 @@ func (p *Plan) KnownByteCode(store *cache.Store, in *bytecode.Interpreter) (comp
 		return len(patched) == 0, nil
 	}
 	res.Patched, res.PatchedWhy = make([][]byte, len(patched)), make([]string, len(patched))
-	for j := range patched {
+	sizes := map[string]int64{}
+	for j, i := range patched {
 		res.Patched[j] = []byte{} // stands for what is not known
+		sizes[pycPath(p.Ops[i].Path, res.Tag)] = codeSize(p.Ops[i].Size)
 	}
 	p.setByteCode(res, patched)
-	p.unknown = map[string]bool{}
+	p.unknown = map[string]int64{}
 	for i := range p.Ops {
 		if op := &p.Ops[i]; op.Kind == KindData && op.Data != nil && len(op.Data) == 0 && strings.HasSuffix(op.Path, ".pyc") {
-			p.unknown[op.Path] = true
+			p.unknown[op.Path] = sizes[op.Path]
 		}
 	}
 	return true, nil
 }
+
+// Unknown is how many files KnownByteCode planned of which only the compiler could
+// tell content and size.
+func (p *Plan) Unknown() int { return len(p.unknown) }
+
+// codeSize guesses the size of a compiled file by that of its source, in bytes.
+func codeSize(source int64) int64 { return source + source/4 }
 
 // ByteCodeToCome counts the Python sources of the plan that come without a
 // compiled file: as many contents, of about so many bytes, and so many
@@ -59,7 +68,7 @@ func (p *Plan) ByteCodeToCome() (files, dirs int, bytes int64) {
 			continue
 		}
 		files++
-		bytes += op.Size + op.Size/4
+		bytes += codeSize(op.Size)
 		if dir := path.Dir(code); !at[dir] {
 			at[dir] = true
 			dirs++

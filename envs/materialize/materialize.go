@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/envs/activation"
@@ -83,11 +84,11 @@ func Materialize(ctx context.Context, store *cache.Store, req Request) (*Meta, b
 }
 
 // idPattern is an environment id.
-var idPattern = regexp.MustCompile(`^[0-9a-f]{32}$`)
+var idPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{32}$`) })
 
 // check refuses what would become a wrong path of the store.
 func (req *Request) check(store *cache.Store) error {
-	if !idPattern.MatchString(req.ID) {
+	if !idPattern().MatchString(req.ID) {
 		return fmt.Errorf("environment id %q is not 32 hex digits: %w", req.ID, ErrUnlinkable)
 	}
 	if platforms := store.Format().Platforms; !slices.Contains(platforms, req.Platform) {
@@ -113,6 +114,9 @@ func Published(store *cache.Store, id, platform string) (*Meta, error) {
 	var m Meta
 	if err := json.Unmarshal(data, &m); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w; remove %s and prepare again", cache.ErrStore, path, err, tree)
+	}
+	if m.ID != id || m.Platform != platform {
+		return nil, fmt.Errorf("%w: %s describes another environment, %q for %q; remove %s and prepare again", cache.ErrStore, path, m.ID, m.Platform, tree)
 	}
 	if m.Version != MetaVersion {
 		return nil, fmt.Errorf("%w: %s is of version %d, this program reads %d; use the program that the store's owner uses", cache.ErrStore, path, m.Version, MetaVersion)
@@ -182,15 +186,21 @@ func newMeta(req Request, plan *Plan, res *Result) *Meta {
 		Version: MetaVersion, ID: req.ID, Platform: req.Platform, Environment: req.Environment, LockDigest: req.LockDigest,
 		Prefix: plan.Prefix, TreeDigest: res.TreeDigest, Files: res.Files, Dirs: res.Dirs, Links: res.Links,
 		Bytes: res.Bytes, BytesNew: res.BytesNew, Cost: &res.Cost, Conflicts: plan.Conflicts, SkippedScripts: plan.SkippedScripts,
-		Notes: plan.Notes, Provenance: req.Provenance, Packages: make([]MetaPackage, 0, len(plan.Packages)),
+		Notes: plan.Notes, Provenance: req.Provenance, Packages: MetaPackages(plan),
 	}
+	return m
+}
+
+// MetaPackages are a plan's packages as its Meta names them.
+func MetaPackages(plan *Plan) []MetaPackage {
+	out := make([]MetaPackage, 0, len(plan.Packages))
 	for _, p := range plan.Packages {
-		m.Packages = append(m.Packages, metaPackage(p))
+		out = append(out, metaPackage(p))
 	}
-	slices.SortStableFunc(m.Packages, func(a, b MetaPackage) int {
+	slices.SortStableFunc(out, func(a, b MetaPackage) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
 	})
-	return m
+	return out
 }
 
 func saveMeta(store *cache.Store, m *Meta) error {

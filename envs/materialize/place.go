@@ -10,6 +10,11 @@ import (
 	"github.com/hpcenv/hpcenv/envs/conda"
 )
 
+// maxName is the longest name that Linux takes, in bytes. It takes paths of 4,095;
+// maxPath leaves the rest to what a prefix lies below: one's place in the store is
+// longer than the prefix itself.
+const maxName, maxPath = 255, 3584
+
 // placed is one path of a package at its place in the prefix, before conflicts
 // are decided.
 type placed struct {
@@ -42,6 +47,9 @@ func placePackage(prefix string, pkg Package, meta *conda.PackageMeta, py *pytho
 		}
 		if noarchPython {
 			op.Path = py.place(e.Path)
+		}
+		if len(op.Path) > maxPath {
+			return nil, fmt.Errorf("%.80q… has a path of %d bytes, at most %d can be reached below a prefix: %w", op.Path, len(op.Path), maxPath, ErrUnlinkable)
 		}
 		out = append(out, placed{Op: op, noLink: e.NoLink, time: e.Time})
 		if len(meta.Recorded) > 0 {

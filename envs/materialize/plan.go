@@ -86,8 +86,8 @@ type Plan struct {
 	scripts []plannedScript
 	pyc     [][]string
 	// unknown are compiled files whose content only the compiler could tell (see
-	// KnownByteCode).
-	unknown map[string]bool
+	// KnownByteCode), with a guess at their size.
+	unknown map[string]int64
 }
 
 // label is what messages call a package: a wheel by its file name.
@@ -118,7 +118,7 @@ func NewPlan(prefix string, platform string, pkgs []Package, opt Options) (*Plan
 	if p.python, err = findPython(p.Packages); err != nil {
 		return nil, err
 	}
-	if err := checkWheels(wheels, p.python); err != nil {
+	if err := checkWheels(platform, wheels, p.python); err != nil {
 		return nil, err
 	}
 	p.Packages = append(p.Packages, ordered(wheels)...)

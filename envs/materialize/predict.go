@@ -9,7 +9,7 @@ import (
 // Predict is what Execute would cost, without writing anything, where files are
 // placed by method (as Cost has it; "" = hard links work). Inodes are exact as
 // long as no inode runs out of links; bytes are, but for text whose first line
-// becomes too long for a script. It reads the pool where one content is in the
+// becomes too long for a script and for Unknown compiled files. It reads the pool where one content is in the
 // prefix several times.
 func (p *Plan) Predict(store *cache.Store, method string) (Cost, error) {
 	w := &writer{plan: p, store: store, repeat: make([]bool, len(p.Ops))}
@@ -28,9 +28,9 @@ func (p *Plan) Predict(store *cache.Store, method string) (Cost, error) {
 		switch op.Kind {
 		case KindDir, KindSymlink, KindRecord:
 		case KindFile:
-			c.place(op, w.repeat[i], &empty[executable(op.Exec)])
+			countPlaced(&c, op, w.repeat[i], &empty[executable(op.Exec)])
 		case KindPatch, KindData:
-			size := int64(len(op.Data))
+			size := int64(len(op.Data)) + p.unknown[op.Path]
 			if op.Kind == KindPatch {
 				size = op.Size
 				if !op.Binary {
@@ -57,9 +57,9 @@ func (p *Plan) Predict(store *cache.Store, method string) (Cost, error) {
 	return c, nil
 }
 
-// place counts a file of the pool whose inode was counted. empty: there is an
+// countPlaced counts a file of the pool whose inode was counted. empty: there is an
 // empty file already, of which another can be a name.
-func (c *Cost) place(op *Op, repeat bool, empty *bool) {
+func countPlaced(c *Cost, op *Op, repeat bool, empty *bool) {
 	links := c.Method == cache.Hardlink.String()
 	switch {
 	case op.Size == 0 && !op.Copy && links && *empty:

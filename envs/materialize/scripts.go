@@ -113,6 +113,10 @@ func runScript(ctx context.Context, store *cache.Store, p *Plan, s plannedScript
 		return nil, err
 	}
 	r := &ScriptResult{Package: label(p.Packages[s.owner]), Script: s.Path, Failed: o.Failed, Messages: o.Messages, Ignored: o.Ignored}
+	if o.Failed == "" {
+		r.Failed = a.refuses(o.Changes)
+		o.Failed = r.Failed
+	}
 	if o.Failed != "" {
 		r.Output = o.Output
 		return r, nil

@@ -6,6 +6,7 @@ import (
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/envs/activation"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/internal/making"
 )
 
 // LinkerVersion is part of every environment id. It is raised only when the
@@ -75,52 +76,17 @@ type Meta struct {
 	Provenance json.RawMessage `json:"provenance,omitempty"`
 }
 
-// ByteCode counts the compiled files of an environment.
-type ByteCode struct {
-	// Files are all that stand for a source; of those, Kept and Headed were
-	// shipped by packages (Headed got a new header), Patched belong to sources
-	// with the prefix in them and are this environment's own.
-	Files   int `json:"files"`
-	Kept    int `json:"kept,omitempty"`
-	Headed  int `json:"headed,omitempty"`
-	Patched int `json:"patched,omitempty"`
-	// Failed sources do not compile; Meta.Notes names them.
-	Failed int `json:"failed,omitempty"`
-	// Processes is how many compilers were started for this environment: 0 where
-	// other environments had all of it.
-	Processes int `json:"processes"`
-	// Skipped says why there is no byte-code at all.
-	Skipped string `json:"skipped,omitempty"`
-}
-
-// ScriptResult is what became of a link script.
-type ScriptResult struct {
-	// Package as name-version-build; Script below the prefix.
-	Package string `json:"package"`
-	Script  string `json:"script"`
-	// Failed says why it failed ("" = it did not), Output the end of what it then
-	// had printed.
-	Failed string `json:"failed,omitempty"`
-	Output string `json:"output,omitempty"`
-	// Messages are what it tells the user.
-	Messages string `json:"messages,omitempty"`
-	// Changed counts paths that it added, changed or removed; Ignored are those
-	// that it may not change.
-	Changed int      `json:"changed"`
-	Ignored []string `json:"ignored,omitempty"`
-}
-
-// MetaPackage is one line of Meta.Packages.
-type MetaPackage struct {
-	Name    string `json:"name"`
-	Version string `json:"version"`
-	Build   string `json:"build"`
-	SHA256  string `json:"sha256"`
-	// Kind is "" for a conda package, "wheel" for a wheel.
-	Kind string `json:"kind,omitempty"`
-	URL  string `json:"url"`
-	Size int64  `json:"size"`
-}
+// Parts of a Meta that the API tells in the same form.
+type (
+	// Cost is what making the environment took of the store's file system.
+	Cost = making.Cost
+	// ByteCode counts its compiled files.
+	ByteCode = making.ByteCode
+	// ScriptResult is what became of a link script.
+	ScriptResult = making.Script
+	// MetaPackage is one line of Meta.Packages.
+	MetaPackage = making.Package
+)
 
 // Conflict is a path owned by more than one package.
 type Conflict struct {

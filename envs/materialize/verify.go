@@ -23,7 +23,12 @@ type Difference struct {
 }
 
 // Tree is what a directory holds, or should hold, path by path.
-type Tree struct{ lines []line }
+type Tree struct {
+	lines []line
+	// odd are paths that the wrong people may read or write, owner is the root's.
+	odd   []Difference
+	owner uint32
+}
 
 // Digest is the tree digest; empty if the content of a file is not known.
 func (t *Tree) Digest() string {
@@ -55,6 +60,9 @@ func ReadTree(ctx context.Context, root string) (*Tree, error) {
 			return context.Cause(ctx)
 		}
 		if p == root {
+			if err == nil {
+				t.look(".", d)
+			}
 			return err
 		}
 		rel, rerr := filepath.Rel(root, p)
@@ -79,6 +87,9 @@ func ReadTree(ctx context.Context, root string) (*Tree, error) {
 			l = broken(l.path, errors.New("neither directory, file nor link"))
 		}
 		t.lines = append(t.lines, l)
+		if l.kind != '?' {
+			t.look(l.path, d)
+		}
 		return nil
 	})
 	if err != nil {
@@ -124,7 +135,7 @@ func (p *Plan) Tree(ctx context.Context, store *cache.Store) (*Tree, error) {
 			l.kind, l.exec, l.value = 'l', false, op.Target
 		case KindFile:
 		case KindData:
-			if p.unknown[op.Path] {
+			if _, ok := p.unknown[op.Path]; ok {
 				l.value = anything
 				break
 			}

@@ -4,14 +4,17 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"net/url"
+	"path"
 	"slices"
 	"sort"
 	"strings"
 
+	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/envs/conda"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
+	envpython "github.com/hpcenv/hpcenv/envs/python"
 	"github.com/hpcenv/hpcenv/envs/python/name"
+	"github.com/hpcenv/hpcenv/envs/python/tag"
 	"github.com/hpcenv/hpcenv/envs/wheel"
 )
 
@@ -28,8 +31,9 @@ func split(pkgs []Package) (conda, wheels []Package) {
 }
 
 // checkWheels refuses wheels that cannot be in one prefix, all of them at once.
-func checkWheels(wheels []Package, py *python) error {
+func checkWheels(platform string, wheels []Package, py *python) error {
 	var faults []string
+	fits := fitting(platform, py)
 	seen := make(map[string]string)
 	for _, p := range wheels {
 		key := name.Normalize(p.Wheel.Name)
@@ -42,6 +46,8 @@ func checkWheels(wheels []Package, py *python) error {
 			faults = append(faults, fmt.Sprintf("%s is no wheel but a %s, which has to be built", label(p), p.Wheel.Kind))
 		case p.Manifest == nil:
 			faults = append(faults, fmt.Sprintf("%s is not in the store", label(p)))
+		case py != nil && !fits(p.Wheel.FileName):
+			faults = append(faults, fmt.Sprintf("%s is not for Python %s on %s, as its file name says", label(p), py.Short, platform))
 		}
 	}
 	if len(wheels) > 0 && py == nil {
@@ -52,6 +58,34 @@ func checkWheels(wheels []Package, py *python) error {
 		return fmt.Errorf("%s: %w", strings.Join(faults, "; "), ErrUnlinkable)
 	}
 	return nil
+}
+
+// newestGlibc is newer than any glibc: whether a wheel's is on the nodes is not
+// judged here.
+var newestGlibc = tag.Glibc{Major: 2, Minor: 99}
+
+// fitting tells of a wheel's file name whether it is for the environment's Python
+// and platform. Where that Python is none that wheels are made for, it cannot tell,
+// and lets all through.
+func fitting(platform string, py *python) func(file string) bool {
+	any := func(string) bool { return true }
+	if py == nil {
+		return any
+	}
+	free := strings.HasSuffix(path.Base(py.stdlib()), "t")
+	target, err := envpython.NewTarget(platform, py.Short+".0", free, newestGlibc)
+	if err != nil {
+		return any
+	}
+	tags := target.Tags()
+	return func(file string) bool {
+		w, err := tag.ParseWheelName(file)
+		if err != nil {
+			return false
+		}
+		_, ok := tags.RankWheel(w)
+		return ok
+	}
 }
 
 // ordered sorts wheels: they come after all conda packages, the greater name first,
@@ -67,6 +101,9 @@ func ordered(wheels []Package) []Package {
 // place finds where each path of package i goes.
 func (p *Plan) place(i int) (err error) {
 	pkg := p.Packages[i]
+	if (pkg.Wheel != nil) != (pkg.Manifest.Format == cache.FormatWheel) {
+		return fmt.Errorf("the store took it in as a .%s archive, its lock means another kind: %w", pkg.Manifest.Format, cache.ErrIntegrity)
+	}
 	if pkg.Wheel != nil {
 		p.metas[i] = &conda.PackageMeta{} // a wheel has none
 		p.placed[i], err = placeWheel(p.Prefix, pkg, p.python)
@@ -105,15 +142,15 @@ func directURL(p *lockfile.PyPIPackage) []byte {
 		return nil
 	}
 	if p.Local {
-		if u, ok := locationURL(p.Location); ok {
+		location := strings.TrimPrefix(p.Location, "direct+")
+		if strings.HasPrefix(location, "file:") {
+			location, _, _ = strings.Cut(location, "#") // a digest, not part of the place
+		}
+		if u, ok := locationURL(location); ok {
 			return wheel.DirectURL(u)
 		}
 	}
-	u := lockfile.RedactURL(p.URL)
-	if parsed, err := url.Parse(u); err == nil && parsed.Fragment != "" {
-		parsed.Fragment, parsed.RawFragment = "", "" // a digest, not part of the place
-		u = parsed.String()
-	}
+	u, _, _ := strings.Cut(lockfile.RedactURL(p.URL), "#")
 	return wheel.DirectURL(u)
 }
 

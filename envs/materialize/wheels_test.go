@@ -154,12 +154,23 @@ func TestWheelsThatCannotBeLinked(t *testing.T) {
 	again, sdist := *w.Wheel, *v.Wheel
 	again.Name, again.FileName = "Some.W", "Some.W-1-py3-none-any.whl"
 	sdist.Kind = lockfile.PyPISdist
+	tagged := func(name, tag string) materialize.Package {
+		w := simpleWheel(name)
+		w.Tag = tag
+		return wheelPackage(t, s, w)
+	}
+	good := []materialize.Package{py[0], tagged("e", "cp38-abi3-manylinux_2_28_x86_64"), tagged("f", "py2.py3-none-any"), tagged("g", "cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64"), tagged("h", "py3-none-linux_x86_64")}
+	if _, err := materialize.NewPlan(testPrefix, testPlatform, good, noScripts); err != nil {
+		t.Errorf("wheels that fit: %v", err)
+	}
 	for name, c := range map[string]struct {
 		pkgs []materialize.Package
 		says []string
 	}{
 		"no python": {[]materialize.Package{w}, []string{"some_w-1-py3-none-any.whl", "no package python"}},
 		"twice":     {[]materialize.Package{py[0], w, {Wheel: &again, Manifest: w.Manifest}}, []string{"some_w-1-py3-none-any.whl", "Some.W-1-py3-none-any.whl", "one package"}},
+		"other Python and platform": {[]materialize.Package{py[0], tagged("a", "cp310-cp310-manylinux_2_17_x86_64"), tagged("b", "cp311-cp311-manylinux_2_17_aarch64"), tagged("c", "py3-none-win_amd64"), tagged("d", "cp311-cp311t-linux_x86_64")},
+			[]string{"a-1-cp310-cp310-manylinux_2_17_x86_64.whl is not for Python 3.11 on linux-64", "b-1-cp311-cp311-manylinux_2_17_aarch64.whl is not for", "c-1-py3-none-win_amd64.whl is not for", "d-1-cp311-cp311t-linux_x86_64.whl is not for"}},
 		"all faults at once": {[]materialize.Package{py[0], {Wheel: &sdist, Manifest: v.Manifest}, {Wheel: w.Wheel}},
 			[]string{"v-1-py3-none-any.whl is no wheel but a sdist", "some_w-1-py3-none-any.whl is not in the store"}},
 	} {
@@ -174,6 +185,19 @@ func TestWheelsThatCannotBeLinked(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestManifestOfAnotherKind: what the store knows of an archive as a wheel is never
+// taken for a conda package, nor the other way round.
+func TestManifestOfAnotherKind(t *testing.T) {
+	s := newStore(t)
+	pkgs := append(build(t, s, python(), condatest.Package{Name: "c", Version: "1", Build: "0"}), wheelPackage(t, s, simpleWheel("w")))
+	pkgs[1].Manifest, pkgs[2].Manifest = pkgs[2].Manifest, pkgs[1].Manifest
+	for _, p := range pkgs[1:] {
+		if _, err := materialize.NewPlan(testPrefix, testPlatform, []materialize.Package{pkgs[0], p}, noScripts); !errors.Is(err, cache.ErrIntegrity) || !strings.Contains(err.Error(), "another kind") {
+			t.Errorf("got %v", err)
+		}
 	}
 }
 

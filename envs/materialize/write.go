@@ -60,7 +60,9 @@ func newWriter(p *Plan, store *cache.Store, staging string) (*writer, error) {
 	return w, nil
 }
 
-func (w *writer) close() error { return errors.Join(w.pool.Close(), w.root.Close()) }
+func (w *writer) close() error {
+	return errors.Join(w.pool.Close(), failed("close", "the prefix", w.root.Close()))
+}
 
 // failed makes an error of the store out of one at a path of the prefix.
 func failed(what, path string, err error) error {

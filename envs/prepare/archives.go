@@ -53,6 +53,14 @@ func (l locked) dist() string {
 	return l.conda.Dist()
 }
 
+// place is what it is called in its channel.
+func (l locked) place() string {
+	if l.wheel != nil {
+		return l.wheel.FileName
+	}
+	return l.conda.Subdir + "/" + l.conda.Dist()
+}
+
 // where it is, as the lock has it, and as a URL; local: in a file.
 func (l locked) where() (location, url string, local bool) {
 	if l.wheel != nil {

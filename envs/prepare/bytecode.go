@@ -35,7 +35,7 @@ func (r *run) sandboxed() bool {
 		return false
 	}
 	if err := r.deps.Sandbox.Available(); err != nil {
-		r.note("environments are made without byte-code: " + err.Error())
+		r.note(fmt.Sprintf("environments are made without byte-code, so that Python starts slower: %v; once that is mended, preparing again makes them with it", err))
 		return false
 	}
 	return true

@@ -37,7 +37,17 @@ func demoRequest(t *testing.T) *Request {
 // test is skipped.
 func ownStore(t *testing.T, platforms ...string) *Deps {
 	t.Helper()
-	store, err := cache.Create(filepath.Join(t.TempDir(), "s"), cache.Format{Platforms: platforms, OwnerUID: os.Geteuid()})
+	// Its path becomes part of the prefix, whose length is limited, wherever TMPDIR is.
+	dir, err := os.MkdirTemp("/tmp", "h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	store, err := cache.Create(filepath.Join(dir, "s"), cache.Format{Platforms: platforms, OwnerUID: os.Geteuid()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,19 +22,10 @@ func (r *run) again(platforms []string) (*Result, error) {
 	if index == nil || err != nil {
 		return nil, err
 	}
-	if index.Scripts != rulesDigest(r.deps.Scripts.Allow) {
+	// Who cannot fetch can only tell what is there: it was made by others, whose
+	// rules and sandbox are not known here.
+	if r.deps.Fetcher != nil && !r.sameOptions(index) {
 		return nil, nil
-	}
-	switch index.ByteCode {
-	case lockfile.ByteCodeYes:
-		// What is published needs no sandbox: it is not looked for.
-		if r.deps.NoByteCode {
-			return nil, nil
-		}
-	case lockfile.ByteCodeNo:
-		if r.sandboxed() {
-			return nil, nil
-		}
 	}
 	names := wantedNames(r.req, slices.Sorted(maps.Keys(index.Environments)))
 	res := &Result{}
@@ -72,12 +63,27 @@ func (r *run) again(platforms []string) (*Result, error) {
 		for _, p := range e.Meta.Packages {
 			kept[p.SHA256] = true
 		}
-		res.Notes = append(res.Notes, scriptNotes(e.Name, e.Platform, e.Meta, false)...)
+		r.noteScripts(e.Name, e.Platform, e.Meta, false)
 		r.progress.send(Event{Type: EventPlan, Environment: e.Name, Platform: e.Platform})
 	}
 	res.PackagesKept = len(kept)
 	r.progress.start(len(kept), len(kept), 0)
 	return res, nil
+}
+
+// sameOptions tells whether the ids of an index are those that this run would compute.
+func (r *run) sameOptions(index *lockfile.Index) bool {
+	if index.Scripts != RulesDigest(r.deps.Scripts.Allow) {
+		return false
+	}
+	switch index.ByteCode {
+	case lockfile.ByteCodeYes:
+		// What is published needs no sandbox: it is not looked for.
+		return !r.deps.NoByteCode
+	case lockfile.ByteCodeNo:
+		return !r.sandboxed()
+	}
+	return true
 }
 
 // readIndex returns the index of a lock, or nil if there is none that this

@@ -125,7 +125,11 @@ func (r *run) save(path string, data []byte, byDigest bool) error {
 	if err := r.deps.Store.MkdirAll(filepath.Dir(path)); err != nil {
 		return err
 	}
-	return r.deps.Store.SaveFile(path, 0o444, func(w io.Writer) error {
+	mode := os.FileMode(0o444)
+	if filepath.Base(path) == lockName && credentialInLock(data) > 0 {
+		mode = 0o400 // a user's own store: the lock is for nobody else
+	}
+	return r.deps.Store.SaveFile(path, mode, func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err
 	})

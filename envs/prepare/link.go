@@ -43,6 +43,9 @@ func (r *run) build(ctx context.Context, targets []target, res *Result) error {
 	for _, p := range missing {
 		bytes += p.size()
 	}
+	if err := r.offline(missing); err != nil {
+		return err
+	}
 	res.PackagesNew, res.PackagesKept = len(missing), len(all)-len(missing)
 	res.BytesFetched = bytes
 	r.progress.start(res.PackagesKept, len(all), bytes)
@@ -58,7 +61,7 @@ func (r *run) build(ctx context.Context, targets []target, res *Result) error {
 	}
 	defer release()
 	if res.BytesFetched, err = r.obtain(ctx, need, missing); err != nil {
-		return err
+		return needCredential(err, missing, r.deps.Store.HasArchive)
 	}
 	for i, t := range targets {
 		if err := r.link(ctx, t, need.manifests, &res.Environments[i]); err != nil {
@@ -82,6 +85,7 @@ func (r *run) slot(ctx context.Context, res *Result) (release func(), err error)
 // link makes and publishes one target, unless it is there.
 func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Manifest, out *Environment) error {
 	if out.Meta != nil {
+		r.noteScripts(t.env, t.subdir, out.Meta, false)
 		return nil
 	}
 	provenance, err := json.Marshal(struct {
@@ -93,6 +97,9 @@ func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Ma
 	var packages []materialize.Package
 	for _, p := range archives(t.platform) {
 		packages = append(packages, p.pkg(manifests[p.sha256()]))
+	}
+	if err := r.confirmScripts(ctx, t, packages); err != nil {
+		return fmt.Errorf("environment %q for %s: %w", t.env, t.subdir, err)
 	}
 	r.progress.send(Event{Type: EventLink, Environment: t.env, Platform: t.subdir})
 	meta, made, err := materialize.Materialize(ctx, r.deps.Store, materialize.Request{
@@ -109,7 +116,7 @@ func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Ma
 		return fmt.Errorf("environment %q for %s: %w", t.env, t.subdir, err)
 	}
 	out.Meta, out.New = meta, made
-	r.noteScripts(t, meta, made)
+	r.noteScripts(t.env, t.subdir, meta, made)
 	if c := meta.ByteCode; c != nil {
 		if c.Skipped != "" {
 			r.note(fmt.Sprintf("%s for %s has no byte-code: %s", t.env, t.subdir, c.Skipped))

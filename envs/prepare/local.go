@@ -1,15 +1,10 @@
 package prepare
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/hpcenv/hpcenv/cache"
 )
 
 // localURL makes a file URL of a local location, which may be relative to the
@@ -44,12 +39,12 @@ func (r *run) needLocal(missing []locked) error {
 		if err != nil {
 			return err
 		}
-		_, err = os.Stat(r.deps.Store.ArchivePath(src))
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
+		ok, err := r.deps.Store.HasArchive(src)
+		if err != nil {
+			return err
+		}
+		if !ok {
 			need.add(p)
-		case err != nil:
-			return fmt.Errorf("%w: %w", cache.ErrStore, err)
 		}
 	}
 	if len(need.Packages)+len(need.Wheels) == 0 {

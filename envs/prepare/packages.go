@@ -52,19 +52,27 @@ func (r *run) missing(s *shelf) ([]locked, error) {
 	return missing, nil
 }
 
+// source is where a package is fetched from.
+func (r *run) source(p locked) (cache.Source, error) {
+	src, err := p.source()
+	_, url, local := p.where()
+	if err != nil || !local || !r.deps.OpenLocal {
+		return src, err
+	}
+	if src.URL, err = localURL(url, r.req.Dir); err != nil {
+		return src, fmt.Errorf("package %s: %w", p.dist(), err)
+	}
+	return src, nil
+}
+
 // obtain brings the missing packages into the store: each archive is fetched
 // once however many requests want it, and one sync publishes them all.
 func (r *run) obtain(ctx context.Context, s *shelf, missing []locked) (fetched int64, err error) {
 	sources := make([]cache.Source, 0, len(missing))
 	for _, p := range missing {
-		src, err := p.source()
+		src, err := r.source(p)
 		if err != nil {
 			return 0, err
-		}
-		if _, url, local := p.where(); local && r.deps.OpenLocal {
-			if src.URL, err = localURL(url, r.req.Dir); err != nil {
-				return 0, fmt.Errorf("package %s: %w", p.dist(), err)
-			}
 		}
 		sources = append(sources, src)
 	}

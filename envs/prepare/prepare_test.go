@@ -131,10 +131,10 @@ func TestOverlappingRequestsFetchOnce(t *testing.T) {
 // What forbids a platform forbids only that platform; the index says so.
 func TestProblemsByPlatform(t *testing.T) {
 	w := newWorld(t)
-	wheel := "- pypi: https://pypi.example/w-1-py3-none-any.whl\n  name: w\n  version: '1'\n  sha256: " + strings.Repeat("0", 64) + "\n"
-	req := &Request{Lock: lock(map[string][]string{"linux-64": {w.add("a", "linux-64")}, "linux-aarch64": {w.add("a", "linux-aarch64"), wheel}})}
+	sdist := "- pypi: https://pypi.example/w-1.tar.gz\n  name: w\n  version: '1'\n  sha256: " + strings.Repeat("0", 64) + "\n"
+	req := &Request{Lock: lock(map[string][]string{"linux-64": {w.add("a", "linux-64")}, "linux-aarch64": {w.add("a", "linux-aarch64"), sdist}})}
 	_, err := Run(context.Background(), w.deps, req, nil)
-	if !errors.Is(err, lockfile.ErrLock) || !strings.Contains(err.Error(), "w-1-py3-none-any.whl") {
+	if !errors.Is(err, lockfile.ErrLock) || !strings.Contains(err.Error(), "w-1.tar.gz") {
 		t.Errorf("both platforms: %v", err)
 	}
 	req.Platforms = []string{"linux-64"}
@@ -151,7 +151,7 @@ func TestProblemsByPlatform(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := index.Environments["default"]
-	if e.ID != res.Environments[0].ID || e.Error != "" || e.Problems["linux-64"] != "" || !strings.Contains(e.Problems["linux-aarch64"], "whl") {
+	if e.ID != res.Environments[0].ID || e.Error != "" || e.Problems["linux-64"] != "" || !strings.Contains(e.Problems["linux-aarch64"], "tar.gz") {
 		t.Errorf("index %+v", e)
 	}
 	// The quick way must not hide the problem.

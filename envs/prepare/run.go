@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 // goroutine at a time. A request that was served before does no work.
 //
 // Errors are of the classes ErrNoPlatform and ErrRequest, those of lockfile,
-// materialize and cache, or a *NeedLocalError.
+// materialize and cache, a *NeedLocalError or a *NeedCredentialError.
 func Run(ctx context.Context, deps *Deps, req *Request, report func(Event)) (*Result, error) {
 	start := time.Now()
 	sum := sha256.Sum256(req.Lock)
@@ -32,7 +33,7 @@ func Run(ctx context.Context, deps *Deps, req *Request, report func(Event)) (*Re
 		readyDry(res)
 	}
 	res.LockDigest = r.digest
-	res.Notes = append(r.notes, res.Notes...)
+	res.Notes = r.notes
 	res.Seconds = time.Since(start).Seconds()
 	return res, nil
 }
@@ -49,7 +50,7 @@ type run struct {
 }
 
 func (r *run) do(ctx context.Context) (*Result, error) {
-	if err := checkActivations(r.req); err != nil {
+	if err := errors.Join(checkActivations(r.req), r.checkShared()); err != nil {
 		return nil, err
 	}
 	platforms, notes, err := wantedPlatforms(ctx, r.deps, r.req)
@@ -74,7 +75,7 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 	}
 	byteCode := r.wantByteCode(lock)
 	r.byteCode = byteCode == lockfile.ByteCodeYes
-	index := makeIndex(r.deps.Store, lock, byteCode, rulesDigest(r.deps.Scripts.Allow), r.deps.Scripts.allowed)
+	index := makeIndex(r.deps.Store, lock, byteCode, RulesDigest(r.deps.Scripts.Allow), r.deps.Scripts.allowed)
 	for i := range targets {
 		e := index.Environments[targets[i].env]
 		if e.ID == "" {

@@ -1,12 +1,14 @@
 package prepare
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/hpcenv/hpcenv/envs/conda"
 	"github.com/hpcenv/hpcenv/envs/linkscript"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/materialize"
@@ -15,7 +17,8 @@ import (
 // ScriptRule allows the link scripts of one package of one channel.
 type ScriptRule struct {
 	// Channel is the whole URL, without credentials. A name alone would allow
-	// whoever calls a channel so.
+	// whoever calls a channel so. A package is of the channel that its location lies
+	// in, and that has its bytes.
 	Channel string
 	// Package is a package's name.
 	Package string
@@ -39,7 +42,7 @@ type Scripts struct {
 func ParseScriptRule(text string) (ScriptRule, error) {
 	i := strings.LastIndex(text, "::")
 	if i <= 0 || i+2 == len(text) || !strings.Contains(text[:i], "://") {
-		return ScriptRule{}, fmt.Errorf("%w: %q is not CHANNEL::PACKAGE with the channel's whole URL, e.g. https://conda.example/main::fonts", ErrRequest, text)
+		return ScriptRule{}, fmt.Errorf("%w: %q is not CHANNEL::PACKAGE with the channel's whole URL, e.g. https://conda.example/main::fonts\nnext: `hpcenv inspect ID` names the packages whose scripts were skipped; `--packages --json` has their URLs", ErrRequest, text)
 	}
 	return ScriptRule{Channel: text[:i], Package: text[i+2:]}, nil
 }
@@ -57,8 +60,37 @@ func ParseScriptRules(text string) ([]ScriptRule, error) {
 	return rules, nil
 }
 
+// allows goes by where the package is fetched from: the channel that an entry of
+// a lock names is anybody's to write.
 func (r ScriptRule) allows(p *lockfile.CondaPackage) bool {
-	return p.Channel != "" && strings.TrimRight(r.Channel, "/") == strings.TrimRight(p.Channel, "/") && r.Package == p.Name
+	origin := p.Origin()
+	return origin != "" && strings.TrimRight(r.Channel, "/") == origin && r.Package == p.Name
+}
+
+// confirmScripts makes sure that packages whose link scripts are about to be run
+// are what their channels have: the store goes by digests, and gets archives from
+// users, too.
+func (r *run) confirmScripts(ctx context.Context, t target, packages []materialize.Package) error {
+	for _, p := range packages {
+		if p.Wheel != nil || !slices.Contains(t.scripts, t.subdir+"/"+p.Lock.Name) {
+			continue
+		}
+		meta, err := conda.DecodeMeta(p.Manifest.Meta)
+		if err != nil {
+			return fmt.Errorf("package %s: %w", p.Lock.Dist(), err)
+		}
+		if len(meta.Scripts) == 0 {
+			continue
+		}
+		src, err := r.source(locked{conda: p.Lock})
+		if err == nil {
+			err = r.deps.Store.ConfirmOrigin(ctx, r.deps.Fetcher, src, p.Lock.Origin())
+		}
+		if err != nil {
+			return fmt.Errorf("%s is allowed to run for packages of %s, which must be seen to have this one: %w", meta.Scripts[0], p.Lock.Origin(), err)
+		}
+	}
+	return nil
 }
 
 // allowedScripts names, as materialize.Options has it, the packages of an
@@ -98,8 +130,8 @@ func (r *run) environmentScripts(lock *lockfile.Lock, name string) []string {
 	return allowedScripts(r.deps.Scripts.Allow, covered)
 }
 
-// rulesDigest tells sets of rules apart; "" = there are none.
-func rulesDigest(rules []ScriptRule) string {
+// RulesDigest tells sets of rules apart (lockfile.Index.Scripts); "" = there are none.
+func RulesDigest(rules []ScriptRule) string {
 	var lines []string
 	for _, r := range rules {
 		lines = append(lines, strings.TrimRight(r.Channel, "/")+"\x00"+r.Package+"\n")
@@ -114,18 +146,31 @@ func rulesDigest(rules []ScriptRule) string {
 
 // noteScripts tells the user what scripts did not do, every time, and what they say,
 // when they were run.
-func (r *run) noteScripts(t target, meta *materialize.Meta, made bool) {
-	r.notes = append(r.notes, scriptNotes(t.env, t.subdir, meta, made)...)
-}
-
-func scriptNotes(env, subdir string, meta *materialize.Meta, made bool) (notes []string) {
+func (r *run) noteScripts(env, subdir string, meta *materialize.Meta, made bool) {
 	for _, s := range meta.Scripts {
 		if s.Failed != "" {
-			notes = append(notes, fmt.Sprintf("%s for %s is degraded: %s of %s failed: %s (hpcenv inspect %s shows what it printed)", env, subdir, s.Script, s.Package, s.Failed, meta.ID[:12]))
+			r.note(fmt.Sprintf("%s for %s is degraded: %s of %s failed: %s (hpcenv inspect %s shows what it printed)", env, subdir, s.Script, s.Package, s.Failed, meta.ID[:12]))
 		}
 		if made && s.Messages != "" {
-			notes = append(notes, fmt.Sprintf("%s says: %s", s.Package, s.Messages))
+			r.note(fmt.Sprintf("%s says: %s", s.Package, s.Messages))
 		}
 	}
-	return notes
+	if len(meta.SkippedScripts) == 0 || r.req.DryRun { // a dry run lists them
+		return
+	}
+	var of []string
+	for _, s := range meta.SkippedScripts {
+		of = append(of, strings.SplitN(s, ": ", 2)[0])
+	}
+	of = slices.Compact(of)
+	const named = 3
+	list := strings.Join(of[:min(len(of), named)], ", ")
+	if n := len(of) - named; n > 0 {
+		list += fmt.Sprintf(" and %d more", n)
+	}
+	who := "the administrator may allow them: scripts.allow of hpcenvd"
+	if r.deps.Store.Format().PrefixRoot == "" {
+		who = "--run-scripts CHANNEL::PACKAGE allows them"
+	}
+	r.note(fmt.Sprintf("%s for %s: link scripts were not run, those of %s (%s; hpcenv inspect %s names them)", env, subdir, list, who, meta.ID[:12]))
 }

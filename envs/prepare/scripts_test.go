@@ -64,9 +64,17 @@ func TestAllowedScriptsAreRun(t *testing.T) {
 		return res, res.Environments[0], nil
 	}
 
-	_, without, err := prepared(Scripts{Runner: run})
+	skipped := "link scripts were not run, those of bad-1-0, fonts-1-0, other-1-0 ("
+	res, without, err := prepared(Scripts{Runner: run})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if notes := strings.Join(res.Notes, "\n"); strings.Count(notes, skipped) != 1 {
+		t.Errorf("notes without: %s", notes)
+	}
+	// They are told of again when nothing is to be done.
+	if res, _, err := prepared(Scripts{Runner: run}); err != nil || !strings.Contains(strings.Join(res.Notes, "\n"), skipped) {
+		t.Errorf("again without: %+v %v", res, err)
 	}
 	if m := without.Meta; len(m.SkippedScripts) != 4 || len(m.Scripts) > 0 || m.Degraded {
 		t.Errorf("without: %+v", m)
@@ -139,8 +147,8 @@ func TestAllowedScriptsAreRun(t *testing.T) {
 }
 
 func TestScriptRules(t *testing.T) {
-	got, err := ParseScriptRules(" https://conda.example/main::fonts\nfile:///x::y ")
-	want := []ScriptRule{{"https://conda.example/main", "fonts"}, {"file:///x", "y"}}
+	got, err := ParseScriptRules(" https://conda.example/main::fonts\nhttp://x.example:8080/c::y ")
+	want := []ScriptRule{{"https://conda.example/main", "fonts"}, {"http://x.example:8080/c", "y"}}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v %v", got, err)
 	}

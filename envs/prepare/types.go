@@ -56,6 +56,9 @@ type Deps struct {
 	// OpenLocal: packages in local files are opened by this process, with the
 	// user's own rights. Without it they end in a NeedLocalError.
 	OpenLocal bool
+	// Shared: others read the store, the locks in it too. A lock whose URLs hold
+	// credentials is refused.
+	Shared bool
 	// Parallel downloads of one Run; 0 = 8.
 	Parallel int
 	// Slot (may be nil) is asked for leave before packages are fetched and
@@ -88,6 +91,9 @@ type Request struct {
 	Activations map[string][]byte
 	// DryRun: nothing is written.
 	DryRun bool
+	// Offline: nothing is fetched; what is missing is an error of class
+	// cache.ErrOffline that names all of it.
+	Offline bool
 }
 
 // Types of events.

@@ -1,13 +1,19 @@
 package prepare
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/hpcenv/hpcenv/cache"
+	"github.com/hpcenv/hpcenv/envs/activation"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/materialize"
 )
@@ -24,9 +30,11 @@ type Verification struct {
 	// that hold the prefix): for those MetaDigest alone speaks.
 	PlanDigest, NoPlan string
 	Unknown            int
-	// Differences of the tree from the plan, sorted by path.
+	// Differences of the tree from the plan, sorted by path, and those in who may
+	// read and write.
 	Differences []materialize.Difference
-	// Damage to the pool that was found on the way, one line each.
+	// Damage to the pool and to the tree's description that was found on the way,
+	// one line each.
 	Damage []string
 }
 
@@ -60,14 +68,74 @@ func Verify(ctx context.Context, store *cache.Store, meta *materialize.Meta) (*V
 	default:
 		v.NoPlan = err.Error()
 	}
+	if plan != nil {
+		damage, err := plan.Damage(ctx, store, v.Differences)
+		if err != nil {
+			return nil, err
+		}
+		v.Damage = append(v.Damage, damage...)
+	}
+	v.Differences = append(v.Differences, changedCode(tree, meta)...)
+	v.Differences = append(v.Differences, tree.Odd()...)
+	slices.SortStableFunc(v.Differences, func(a, b materialize.Difference) int { return strings.Compare(a.Path, b.Path) })
+	v.Damage = append(v.Damage, wrongMeta(store, meta, plan, v.TreeDigest == v.MetaDigest)...)
 	return v, nil
 }
 
-// planAgain makes the plan of a published environment.
-func planAgain(store *cache.Store, meta *materialize.Meta) (*materialize.Plan, error) {
-	if len(meta.Scripts) > 0 {
-		return nil, fmt.Errorf("link scripts were run in it, and what they changed is in no plan: its digest alone says whether it is as it was made")
+// changedCode tells of compiled files that no plan knows the content of and that
+// are not as they were made.
+func changedCode(tree *materialize.Tree, meta *materialize.Meta) (out []materialize.Difference) {
+	if meta.ByteCode == nil {
+		return nil
 	}
+	for _, p := range slices.Sorted(maps.Keys(meta.ByteCode.Own)) {
+		switch is, was := tree.File(p), meta.ByteCode.Own[p]; is {
+		case was:
+		case "":
+			out = append(out, materialize.Difference{Path: p, What: "missing, was a file when the environment was made"})
+		default:
+			out = append(out, materialize.Difference{Path: p, What: fmt.Sprintf("a file with sha256 %s, was one with sha256 %s when the environment was made", is, was)})
+		}
+	}
+	return out
+}
+
+// wrongMeta compares a description with what can be told from tree and plan (nil =
+// there is none), if the tree is whole: jobs start by what it says.
+func wrongMeta(store *cache.Store, meta *materialize.Meta, plan *materialize.Plan, whole bool) (out []string) {
+	wrong := func(what string) {
+		out = append(out, store.MetaPath(meta.ID, meta.Platform)+": "+what+"; remove it with the tree, and prepare again")
+	}
+	prefix := store.Prefix(meta.Platform, meta.ID)
+	if meta.Prefix != prefix {
+		wrong(fmt.Sprintf("it says that the prefix is %q, which is %q", meta.Prefix, prefix))
+	}
+	if whole {
+		static, err := activation.FromTree(store.TreePath(meta.Platform, meta.ID), prefix)
+		if err != nil {
+			wrong("what activation does cannot be read from the tree: " + err.Error())
+		} else if !sameJSON(static, meta.Activation) {
+			wrong("its activation is not that of the tree")
+		}
+	}
+	if plan == nil {
+		return out
+	}
+	if !sameJSON(materialize.MetaPackages(plan), meta.Packages) {
+		wrong("it names other packages than the lock")
+	}
+	return out
+}
+
+func sameJSON(a, b any) bool {
+	x, err := json.Marshal(a)
+	y, yerr := json.Marshal(b)
+	return err == nil && yerr == nil && bytes.Equal(x, y)
+}
+
+// planAgain makes the plan of a published environment. With an error the plan, if
+// there is one, tells the packages but not the tree.
+func planAgain(store *cache.Store, meta *materialize.Meta) (*materialize.Plan, error) {
 	data, err := os.ReadFile(filepath.Join(store.LockDir(meta.LockDigest), lockName))
 	if err != nil {
 		return nil, fmt.Errorf("its lock is not kept: %w", err)
@@ -103,6 +171,9 @@ func planAgain(store *cache.Store, meta *materialize.Meta) (*materialize.Plan, e
 		packages = append(packages, p.pkg(m))
 	}
 	plan, err := materialize.NewPlan(meta.Prefix, meta.Platform, packages, options(byteCode == lockfile.ByteCodeYes, meta.AllowedScripts))
+	if err == nil && plan.RunsScripts() {
+		err = errors.New("link scripts were run in it, and what they changed is in no plan: its digest alone says whether it is as it was made")
+	}
 	if err != nil || meta.ByteCode == nil || meta.ByteCode.Skipped != "" {
 		return plan, err
 	}

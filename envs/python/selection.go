@@ -179,8 +179,12 @@ func (s Selection) WantedGroups(all, defaults []string) ([]string, error) {
 	case s.AllGroups:
 		wanted = slices.Clone(all)
 	case !s.NoDefaultGroups && !s.OnlyGroups:
+		there := make(map[string]bool, len(all))
+		for _, g := range all {
+			there[g] = true
+		}
 		for _, d := range defaults {
-			if slices.Contains(all, d) {
+			if there[d] {
 				wanted = append(wanted, d)
 			}
 		}

@@ -47,7 +47,9 @@ func (b *Box) Available() error {
 
 func (b *Box) probe() error {
 	var err error
-	if b.bwrap, err = exec.LookPath("bwrap"); err != nil {
+	if b.bwrap, err = exec.LookPath("bwrap"); errors.Is(err, exec.ErrNotFound) {
+		return fmt.Errorf("%w: bubblewrap (bwrap) is not installed", ErrNoSandbox)
+	} else if err != nil {
 		return fmt.Errorf("%w: bubblewrap (bwrap) is not installed: %w", ErrNoSandbox, err)
 	}
 	if b.limits, err = exec.LookPath("prlimit"); err != nil {

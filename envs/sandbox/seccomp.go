@@ -15,7 +15,8 @@ type numbers struct {
 	arch  uint32
 	clone uint32
 	// always are refused in any case: sockets, tracing, name spaces, mounts, keys,
-	// and what has had more holes than use here. fork are refused where no process
+	// memory that is in no process (nothing bounds it), and what has had more holes
+	// than use here. fork are refused where no process
 	// may be started.
 	always, fork []uint32
 }
@@ -29,20 +30,21 @@ var byArch = map[string]numbers{
 		arch: unix.AUDIT_ARCH_X86_64, clone: 56,
 		// socket, ptrace, unshare, setns, mount, umount2, pivot_root, chroot,
 		// keyctl, add_key, request_key, bpf, perf_event_open, userfaultfd,
-		// process_vm_readv, process_vm_writev, mknod, mknodat
-		always: append([]uint32{41, 101, 272, 308, 165, 166, 155, 161, 250, 248, 249, 321, 298, 323, 310, 311, 133, 259}, everywhere...),
+		// process_vm_readv, process_vm_writev, mknod, mknodat, shmget, memfd_create
+		always: append([]uint32{41, 101, 272, 308, 165, 166, 155, 161, 250, 248, 249, 321, 298, 323, 310, 311, 133, 259, 29, 319}, everywhere...),
 		fork:   []uint32{57, 58, 53}, // fork, vfork, socketpair
 	},
 	"arm64": {
 		arch: unix.AUDIT_ARCH_AARCH64, clone: 220,
-		always: append([]uint32{198, 117, 97, 268, 40, 39, 41, 51, 219, 217, 218, 280, 241, 282, 270, 271, 33}, everywhere...),
+		always: append([]uint32{198, 117, 97, 268, 40, 39, 41, 51, 219, 217, 218, 280, 241, 282, 270, 271, 33, 194, 279}, everywhere...),
 		fork:   []uint32{199}, // socketpair
 	},
 }
 
 // everywhere are numbers that all architectures share: io_uring_setup,
-// open_tree, move_mount, fsopen, fsconfig, fsmount, fspick, mount_setattr.
-var everywhere = []uint32{425, 428, 429, 430, 431, 432, 433, 442}
+// open_tree, move_mount, fsopen, fsconfig, fsmount, fspick, mount_setattr,
+// memfd_secret.
+var everywhere = []uint32{425, 428, 429, 430, 431, 432, 433, 442, 447}
 
 // anyNamespace are the flags of clone that make a name space.
 const anyNamespace = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC |

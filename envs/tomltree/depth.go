@@ -41,12 +41,12 @@ func textEnd(data []byte) int {
 		quote = triple
 	}
 	for i := len(quote); i < len(data); i++ {
-		switch {
-		case quote[0] == '"' && data[i] == '\\':
+		switch c := data[i]; {
+		case c == '\\' && quote[0] == '"':
 			i++
-		case len(quote) == 1 && data[i] == '\n':
+		case c == '\n' && len(quote) == 1:
 			return 1
-		case bytes.HasPrefix(data[i:], quote):
+		case c == quote[0] && (len(quote) == 1 || bytes.HasPrefix(data[i:], quote)):
 			return i + len(quote)
 		}
 	}

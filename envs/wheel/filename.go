@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"net/url"
 	"path"
-	"strings"
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/envs/python/name"
+	"github.com/hpcenv/hpcenv/envs/python/tag"
 	"github.com/hpcenv/hpcenv/envs/python/version"
 )
 
@@ -18,38 +18,20 @@ type identity struct {
 	public  version.Version // version without its local part
 }
 
-// parseFileName reads name and version of
-// name-version(-build)?-python-abi-platform.whl; percent escapes of a URL are
-// undone. Errors are of class cache.ErrIntegrity.
+// parseFileName reads name and version of a wheel's file name; percent escapes of a
+// URL are undone. Errors are of class cache.ErrIntegrity.
 func parseFileName(file string) (identity, error) {
-	bad := func(why string) (identity, error) {
-		return identity{}, fmt.Errorf("file name %q: %s: %w", file, why, cache.ErrIntegrity)
-	}
 	plain, err := url.PathUnescape(path.Base(file))
 	if err != nil {
 		plain = path.Base(file)
 	}
-	stem, ok := strings.CutSuffix(plain, ".whl")
-	parts := strings.Split(stem, "-")
-	if !ok || len(parts) != 5 && len(parts) != 6 {
-		return bad("it is not name-version(-build)-python-abi-platform.whl")
-	}
-	if len(parts) == 6 && (parts[2] == "" || parts[2][0] < '0' || parts[2][0] > '9') {
-		return bad("its build tag does not begin with a digit")
-	}
-	if !name.Valid(parts[0]) {
-		return bad(fmt.Sprintf("%q cannot be a package's name", parts[0]))
-	}
-	// Old tools wrote the + of a local version as _ too.
-	v, err := version.Parse(parts[1])
+	w, err := tag.ParseWheelName(plain)
 	if err != nil {
-		if v, err = version.Parse(strings.Replace(parts[1], "_", "+", 1)); err != nil {
-			return bad(fmt.Sprintf("%q is not a version (PEP 440)", parts[1]))
-		}
+		return identity{}, fmt.Errorf("%w: %w", err, cache.ErrIntegrity)
 	}
-	id := identity{name: name.Normalize(parts[0]), version: v}
-	if id.public, err = version.Parse(v.Public()); err != nil {
-		return bad(err.Error())
+	id := identity{name: w.NormalizedName(), version: w.Version}
+	if id.public, err = version.Parse(w.Version.Public()); err != nil {
+		return identity{}, fmt.Errorf("%w: %w", err, cache.ErrIntegrity)
 	}
 	return id, nil
 }

@@ -111,10 +111,10 @@ func TestRefused(t *testing.T) {
 		want  error
 		says  string
 	}{
-		"file name":                   {wheeltest.Wheel{Name: "w", Version: "1"}, "w-1.whl", cache.ErrIntegrity, "name-version(-build)-python-abi-platform.whl"},
+		"file name":                   {wheeltest.Wheel{Name: "w", Version: "1"}, "w-1.whl", cache.ErrIntegrity, "5 or 6 parts"},
 		"file name, build":            {wheeltest.Wheel{Name: "w", Version: "1"}, "w-1-b-py3-none-any.whl", cache.ErrIntegrity, "build tag"},
-		"file name, version":          {wheeltest.Wheel{Name: "w", Version: "1"}, "w-one-py3-none-any.whl", cache.ErrIntegrity, "not a version"},
-		"no wheel at all":             {wheeltest.Wheel{Name: "w", Version: "1"}, "w-1.zip", cache.ErrIntegrity, "it is not name-version"},
+		"file name, version":          {wheeltest.Wheel{Name: "w", Version: "1"}, "w-one-py3-none-any.whl", cache.ErrIntegrity, "is no version"},
+		"no wheel at all":             {wheeltest.Wheel{Name: "w", Version: "1"}, "w-1.zip", cache.ErrIntegrity, "does not end in .whl"},
 		"other name":                  {metadata("v", "1"), name, cache.ErrIntegrity, `METADATA says the package is "v"`},
 		"other version":               {metadata("w", "2"), name, cache.ErrIntegrity, "METADATA says the version is 2"},
 		"bad version":                 {metadata("w", "one"), name, cache.ErrIntegrity, `"one" is not a version`},
@@ -203,11 +203,10 @@ func TestNoted(t *testing.T) {
 
 func TestFileNames(t *testing.T) {
 	for name, w := range map[string]wheeltest.Wheel{
-		"W.X-1.0-1b-py3-none-any.whl":                  {Name: "w_x", Version: "1"},
-		"w_x-1.0+cu118-py3-none-any.whl":               {Name: "w_x", Version: "1.0"},
-		"w_x-1.0%2Bcu118-py3-none-any.whl":             {Name: "w_x", Version: "1.0+cu118"},
-		"dir/w_x-1!2.0a1-py2.py3-none-any.whl":         {Name: "w-x", Version: "1!2a1", DistInfo: "w_x-1!2a1.dist-info"},
-		"w_x-1.0_cu118-py3-none-manylinux1_x86_64.whl": {Name: "w_x", Version: "1.0+cu118"},
+		"W.X-1.0-1b-py3-none-any.whl":          {Name: "w_x", Version: "1"},
+		"w_x-1.0+cu118-py3-none-any.whl":       {Name: "w_x", Version: "1.0"},
+		"w_x-1.0%2Bcu118-py3-none-any.whl":     {Name: "w_x", Version: "1.0+cu118"},
+		"dir/w_x-1!2.0a1-py2.py3-none-any.whl": {Name: "w-x", Version: "1!2a1", DistInfo: "w_x-1!2a1.dist-info"},
 	} {
 		if _, err := ingest(t, newStore(t), w, name); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -7,17 +7,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/hpcenv/hpcenv/daemon/api"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
+	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/activation"
 	"github.com/hpcenv/hpcenv/envs/materialize"
 	"github.com/hpcenv/hpcenv/hooks/pin"
+	"github.com/hpcenv/hpcenv/hooks/prepared"
 	"github.com/hpcenv/hpcenv/internal/shellword"
 )
 
@@ -141,29 +141,29 @@ func locate(p *pin.Pin, store, prefixRoot string) (*place, error) {
 	if p.Store != "" {
 		store, prefix = p.Store, filepath.Join(p.Store, "trees", platform, p.ID)
 	}
-	var pl place
-	metaPath := filepath.Join(store, "meta", p.ID, platform+".json")
-	b, err := readShared(metaPath)
+	// What was promised to the job must be there.
+	files := prepared.Store{Root: store, Patient: true}
+	pl := place{prefix: prefix}
+	var err error
+	pl.meta, err = files.Meta(p.ID, platform)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if _, statErr := os.Stat(filepath.Join(store, "FORMAT")); statErr != nil {
 			return nil, refuse(api.ExitUnreachable, "the store %s cannot be read on this node: %w; next: exclude the node (--exclude) and tell the administrator", store, statErr)
 		}
 		return nil, refuse(api.ExitLate, "%s is not made for %s yet; next: `hpcenv prepare -e %s --platform %s %s`, then submit again", what, platform, p.Environment, platform, shellword.Quote(p.LockPath))
+	case errors.Is(err, prepared.ErrDamaged):
+		return nil, refuse(api.ExitUnreachable, "%w; next: tell the administrator", err)
 	case err != nil:
 		return nil, refuse(api.ExitUnreachable, "the store cannot be read on this node: %w; next: exclude the node (--exclude) and tell the administrator", err)
 	}
-	if err := json.Unmarshal(b, &pl.meta); err != nil {
-		return nil, refuse(api.ExitUnreachable, "%s is damaged: %w; next: tell the administrator", metaPath, err)
-	}
-	if _, err := statShared(filepath.Join(prefix, "conda-meta", "history")); err != nil {
+	if err := files.Attached(prefix); err != nil {
 		return nil, refuse(api.ExitUnreachable, "%s is in the store, but not at %s on this node: %w; next: the administrator checks mount= in plugstack.conf and the mount at %s", what, prefix, err, prefixRoot)
 	}
-	if err := seesOverlay(p, platform); err != nil {
+	if err := seesOverlay(p, files, platform); err != nil {
 		return nil, err
 	}
-	pl.prefix = prefix
-	pl.manifest, err = manifestPart(p, store)
+	pl.manifest, err = manifestPart(p, files)
 	if err != nil {
 		return nil, err
 	}
@@ -172,14 +172,14 @@ func locate(p *pin.Pin, store, prefixRoot string) (*place, error) {
 
 // manifestPart returns what the project's manifest adds to the activation, as
 // it was at submit.
-func manifestPart(p *pin.Pin, store string) (*activation.Manifest, error) {
+func manifestPart(p *pin.Pin, files prepared.Store) (*activation.Manifest, error) {
 	if p.Activation == "" {
 		return nil, nil
 	}
 	b := []byte(p.Inline)
 	if len(b) == 0 {
 		var err error
-		if b, err = readShared(filepath.Join(store, "locks", p.Lock, "activation", p.Activation+".json")); err != nil {
+		if b, err = files.Activation(p.Lock, p.Activation); err != nil {
 			return nil, refuse(api.ExitUnreachable, "the pinned activation: %w; next: submit the job again", err)
 		}
 	}
@@ -191,41 +191,6 @@ func manifestPart(p *pin.Pin, store string) (*activation.Manifest, error) {
 		return nil, refuse(api.ExitFailed, "the pinned activation: %w", err)
 	}
 	return &m, nil
-}
-
-// A client that looked for a name just before it was published may be told for
-// a while that it is not there (NFS caches that too). Listing the directory
-// again makes it ask the server.
-const (
-	sharedTries = 4
-	sharedPause = 150 * time.Millisecond
-)
-
-func retryShared(path string, try func() error) error {
-	var err error
-	for i := range sharedTries {
-		if err = try(); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errStale) {
-			return err
-		}
-		if i == sharedTries-1 {
-			break
-		}
-		if _, listErr := os.ReadDir(filepath.Dir(path)); errors.Is(listErr, fs.ErrNotExist) && i > 0 {
-			return err
-		}
-		time.Sleep(sharedPause)
-	}
-	return err
-}
-
-func readShared(path string) (b []byte, err error) {
-	err = retryShared(path, func() error { b, err = os.ReadFile(path); return err })
-	return b, err
-}
-
-func statShared(path string) (info fs.FileInfo, err error) {
-	err = retryShared(path, func() error { info, err = os.Stat(path); return err })
-	return info, err
 }
 
 func short(digest string) string {

@@ -12,6 +12,7 @@ import (
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/project"
 	"github.com/hpcenv/hpcenv/hooks/pin"
+	"github.com/hpcenv/hpcenv/hooks/prepared"
 )
 
 // editableOf is what a manifest says of packages by path; nil where it does not
@@ -97,16 +98,16 @@ func (s *submission) overlay(ctx context.Context, st *submitStore, w *wanted, r 
 }
 
 // seesOverlay checks that this node sees the overlay and the projects in it.
-func seesOverlay(p *pin.Pin, platform string) error {
+func seesOverlay(p *pin.Pin, files prepared.Store, platform string) error {
 	if p.Overlay == nil {
 		return nil
 	}
 	dir := p.OverlayDir(platform)
-	if _, err := statShared(filepath.Join(dir, editable.Site)); err != nil {
+	if err := files.Sees(filepath.Join(dir, editable.Site)); err != nil {
 		return refuse(api.ExitUnreachable, "what your project adds to the environment is not visible on this node (%w); next: export %s=DIRECTORY, one that all nodes see (below your project, say), and submit again", err, editable.RootVariable)
 	}
 	for _, src := range p.Overlay.Sources {
-		if _, err := statShared(src.Dir); err != nil {
+		if err := files.Sees(src.Dir); err != nil {
 			return refuse(api.ExitUnreachable, "your project %s is not visible on this node (%w); it is used from its source tree; next: put it on storage that all nodes see, and submit again", src.Name, err)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -214,10 +213,13 @@ func (s *submission) prepare(ctx context.Context, st *submitStore, w *wanted) er
 	waiting, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	show := newProgress(s.stderr, s.context, s.tty)
-	_, err = svc.Prepare(waiting, req, show.event)
+	res, err := svc.Prepare(waiting, req, show.event)
 	show.done()
 	switch {
 	case err == nil:
+		for _, note := range res.Notes {
+			fmt.Fprintf(s.stderr, "%s: hpcenv: note: %s\n", s.context, note)
+		}
 		return nil
 	case errors.Is(waiting.Err(), context.DeadlineExceeded):
 		return refuse(api.ExitLate, "%s of %s was not ready within %s; the daemon goes on making it; nothing was submitted; next: submit again later, or wait longer with --env-wait", w.name, w.shown, s.timeout)
@@ -296,17 +298,4 @@ func (s *submission) activateShell(ctx context.Context, p *pin.Pin, st *submitSt
 	}
 	// The allocation is still worth having: its steps have the environment.
 	fmt.Fprintf(s.stderr, "salloc: hpcenv: this shell itself does not get the environment, the job's steps do: %v\n", err)
-}
-
-// lockDir of a store, see lockfile.Index.
-func lockDir(root, digest string) string { return filepath.Join(root, "locks", digest) }
-
-// environmentNames for messages.
-func environmentNames(ix *lockfile.Index) string {
-	names := make([]string, 0, len(ix.Environments))
-	for n := range ix.Environments {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
 }

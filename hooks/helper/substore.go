@@ -3,7 +3,6 @@ package helper
 import (
 	"encoding/json"
 	"errors"
-	"github.com/hpcenv/hpcenv/daemon/api"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,8 +10,9 @@ import (
 	"strings"
 
 	"github.com/hpcenv/hpcenv/cache"
-	"github.com/hpcenv/hpcenv/envs/lockfile"
-	"github.com/hpcenv/hpcenv/envs/materialize"
+	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/hooks/prepared"
+	"github.com/hpcenv/hpcenv/internal/clientconf"
 )
 
 // submitStore is a store as a submission sees it: read-only files.
@@ -30,9 +30,9 @@ type submitStore struct {
 func (s *submission) openStore(w *wanted) (*submitStore, error) {
 	st := &submitStore{root: s.store}
 	if s.store == "" {
-		root, err := ownStore()
+		root, err := clientconf.OwnStore(os.Getenv)
 		if err != nil {
-			return nil, err
+			return nil, refuse(api.ExitUnreachable, "%w; next: set HPCENV_STORE to a directory of your own", err)
 		}
 		st.root = root
 	}
@@ -52,22 +52,6 @@ func (s *submission) openStore(w *wanted) (*submitStore, error) {
 	}
 	st.platforms = platforms
 	return st, nil
-}
-
-// ownStore is where a user's own store lies.
-func ownStore() (string, error) {
-	if dir := os.Getenv("HPCENV_STORE"); dir != "" {
-		return filepath.Abs(dir)
-	}
-	data := os.Getenv("XDG_DATA_HOME")
-	if data == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", refuse(api.ExitUnreachable, "no store is configured and %w; next: set HPCENV_STORE", err)
-		}
-		data = filepath.Join(home, ".local", "share")
-	}
-	return filepath.Join(data, "hpcenv"), nil
 }
 
 // inventoryPlatforms reads which platforms the cluster's nodes have.
@@ -106,27 +90,18 @@ func (st *submitStore) inventoryPlatforms() ([]string, error) {
 // lookup says what of the wanted environment is published.
 func (st *submitStore) lookup(w *wanted) (*readiness, error) {
 	var r readiness
-	b, err := os.ReadFile(filepath.Join(lockDir(st.root, w.digest), "index.json"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return &r, nil
-	}
-	if err != nil {
+	files := prepared.Store{Root: st.root}
+	env, err := files.Environment(w.digest, w.name)
+	var unknown *prepared.UnknownEnvironmentError
+	switch {
+	case errors.As(err, &unknown):
+		return nil, refuse(api.ExitUsage, "%s (%s) has no environment %q; it has: %s; next: --env-name=NAME with one of these", w.shown, short(w.digest), w.name, strings.Join(unknown.Has, ", "))
+	case errors.Is(err, prepared.ErrDamaged):
+		return nil, refuse(api.ExitUnreachable, "the store's index of the lock %s: %w; next: hpcenv prepare", short(w.digest), err)
+	case err != nil:
 		return nil, refuse(api.ExitUnreachable, "the store's index of the lock: %w", err)
-	}
-	var ix lockfile.Index
-	if err := json.Unmarshal(b, &ix); err != nil {
-		return nil, refuse(api.ExitUnreachable, "the store's index of the lock %s is damaged: %w; next: hpcenv prepare", short(w.digest), err)
-	}
-	if ix.Linker != materialize.LinkerVersion {
-		return &r, nil // ids of another release; preparing makes today's
-	}
-	env, ok := ix.Environments[w.name]
-	if !ok {
-		return nil, refuse(api.ExitUsage, "%s (%s) has no environment %q; it has: %s; next: --env-name=NAME with one of these", w.shown, short(w.digest), w.name, environmentNames(&ix))
-	}
-	if env.ID == "" {
-		// Preparing tells the reason in full, with every entry.
-		return &r, nil
+	case env == nil:
+		return &r, nil // preparing makes it, or tells in full why it cannot be
 	}
 	r.id, r.lockPlatforms, r.trees = env.ID, env.Platforms, env.Trees
 	r.stored = w.actDigest == "" || w.inline() != nil || st.hasActivation(w)
@@ -139,7 +114,11 @@ func (st *submitStore) lookup(w *wanted) (*readiness, error) {
 			continue
 		}
 		known = true
-		if st.published(env.ID, p) {
+		has, err := files.Has(env, p)
+		if err != nil {
+			return nil, refuse(api.ExitUnreachable, "the store: %w", err)
+		}
+		if has {
 			r.platforms = append(r.platforms, p)
 		} else {
 			r.missing = append(r.missing, p)
@@ -152,24 +131,13 @@ func (st *submitStore) lookup(w *wanted) (*readiness, error) {
 	return &r, nil
 }
 
-// published: the record and the tree are there (a tree is never without its
-// record, and removal takes the tree first).
-func (st *submitStore) published(id, platform string) bool {
-	if _, err := os.Stat(filepath.Join(st.root, "meta", id, platform+".json")); err != nil {
-		return false
-	}
-	_, err := os.Stat(filepath.Join(st.root, "trees", platform, id))
-	return err == nil
-}
-
 func (st *submitStore) hasActivation(w *wanted) bool {
-	_, err := os.Stat(filepath.Join(lockDir(st.root, w.digest), "activation", w.actDigest+".json"))
-	return err == nil
+	return prepared.Store{Root: st.root}.HasActivation(w.digest, w.actDigest)
 }
 
 // lockBytes returns a lock that was submitted before.
 func (st *submitStore) lockBytes(digest string) ([]byte, error) {
-	b, err := os.ReadFile(filepath.Join(lockDir(st.root, digest), "pixi.lock"))
+	b, err := prepared.Store{Root: st.root}.Lock(digest)
 	if err != nil {
 		return nil, refuse(api.ExitUnreachable, "the job's lock %s is not in the store any more: %w; next: name the lock with --env-lock", short(digest), err)
 	}

@@ -28,6 +28,9 @@ type Options struct {
 	Environment string
 	// Platform (conda subdir); "" = this host's.
 	Platform string
+	// LinkScripts: only an environment that was made with these rules for link scripts
+	// will do (prepare.RulesDigest); "" = with whatever the store has.
+	LinkScripts string
 	// Env of the caller.
 	Env []string
 	// Stdout and Stderr: messages go to Stderr only.

@@ -2,33 +2,16 @@ package wrapper
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"path/filepath"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/editable"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 )
 
-// index is what a store knows of the lock.
-func (o Options) index(store string) (*lockfile.Index, error) {
-	sum := sha256.Sum256(o.Request.Lock)
-	var idx lockfile.Index
-	if err := readJSON(filepath.Join(store, "locks", hex.EncodeToString(sum[:]), "index.json"), &idx); err != nil {
-		return nil, err
-	}
-	return &idx, nil
-}
-
 // addOverlay writes what the user's own projects add to the environment.
 func (o Options) addOverlay(ctx context.Context, r *resolved) error {
-	idx, err := o.index(r.store)
-	if err != nil {
-		return storeError(r.store, err)
-	}
-	wish := editable.Wish{Lock: o.Request.LockPath, Trees: idx.Environments[o.Environment].Trees, Editable: o.Editable}
+	wish := editable.Wish{Lock: o.Request.LockPath, Trees: r.trees, Editable: o.Editable}
 	prefixes := map[string]string{"": r.meta.Prefix}
 	a, err := wish.Apply(ctx, r.meta.ID, prefixes, func(name string) string { return getenv(o.Env, name) })
 	if err != nil || a == nil {

@@ -7,26 +7,24 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/activation"
+	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/materialize"
+	"github.com/hpcenv/hpcenv/hooks/prepared"
 )
-
-// maxJSON bounds an index or a meta file, in bytes.
-const maxJSON = 64 << 20
 
 // resolved is an environment that is in the store.
 type resolved struct {
 	store    string
-	meta     materialize.Meta
+	meta     *materialize.Meta
 	manifest *activation.Manifest
 	digest   string
+	// trees are the environment's local source trees.
+	trees []lockfile.SourceTree
 	// overlay is the directory of what the user's own projects add; "" = nothing.
 	overlay string
 }
@@ -63,29 +61,27 @@ func (o Options) resolve(ctx context.Context) (*resolved, error) {
 // fromStore looks for a lock that is prepared already; everything missing or
 // made by another linker just means that the service is asked.
 func (o Options) fromStore(r *resolved) (bool, error) {
-	idx, err := o.index(o.Store)
+	sum := sha256.Sum256(o.Request.Lock)
+	files := prepared.Store{Root: o.Store}
+	env, err := files.Environment(hex.EncodeToString(sum[:]), o.Environment)
+	var unknown *prepared.UnknownEnvironmentError
+	switch {
+	case errors.As(err, &unknown):
+		return false, nil // the service says so in full
+	case err != nil:
+		return false, storeError(o.Store, err)
+	case env == nil, o.LinkScripts != "" && env.Scripts != o.LinkScripts:
+		return false, nil
+	}
+	r.meta, err = files.Published(env, o.Platform)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
 		return false, storeError(o.Store, err)
 	}
-	env, ok := idx.Environments[o.Environment]
-	if !ok || env.ID == "" || idx.Linker != materialize.LinkerVersion {
-		return false, nil
-	}
-	err = readJSON(o.metaPath(o.Store, env.ID), &r.meta)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, storeError(o.Store, err)
-	}
-	return strings.HasPrefix(r.meta.Prefix, idx.PrefixRoot), nil
-}
-
-func (o Options) metaPath(store, id string) string {
-	return filepath.Join(store, "meta", id, o.Platform+".json")
+	r.trees = env.Trees
+	return true, nil
 }
 
 // prepare asks the service.
@@ -127,8 +123,17 @@ func (o Options) prepare(ctx context.Context, r *resolved) error {
 		}
 		r.store = st.Store
 	}
-	if err := readJSON(o.metaPath(r.store, id), &r.meta); err != nil {
+	files := prepared.Store{Root: r.store, Patient: true}
+	if r.meta, err = files.Meta(id, o.Platform); err != nil {
 		return storeError(r.store, err)
+	}
+	sum := sha256.Sum256(o.Request.Lock)
+	env, err := files.Environment(hex.EncodeToString(sum[:]), o.Environment)
+	if err != nil {
+		return storeError(r.store, err)
+	}
+	if env != nil {
+		r.trees = env.Trees
 	}
 	return nil
 }
@@ -137,29 +142,9 @@ func storeError(store string, err error) error {
 	return api.Errorf(api.ExitUnreachable, "store %s: %v\nnext: is it mounted on this host, and at this path? HPCENV_STORE or /etc/hpcenv/hpcenv.conf (store = PATH) names it", store, err)
 }
 
-func readJSON(path string, into any) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	// Only read from: closing can lose nothing.
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxJSON+1))
-	if err != nil {
-		return err
-	}
-	if len(data) > maxJSON {
-		return fmt.Errorf("%s: larger than %d bytes", path, maxJSON)
-	}
-	if err := json.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
-}
-
 // attached tells whether the prefix is there for programs of this host.
 func attached(prefix string) (bool, error) {
-	_, err := os.Stat(filepath.Join(prefix, "conda-meta", "history"))
+	err := prepared.Store{}.Attached(prefix)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -18,18 +18,19 @@ const module = "github.com/hpcenv/hpcenv/"
 // besides itself. The longest matching folder counts.
 var allowed = map[string][]string{
 	"cache":                  {},
-	"envs":                   {"cache"},
+	"envs":                   {"cache", "internal/making"},
 	"envs/bytecode/pycbench": {"envs", "cache", "internal/figure"}, // a program that measures
 	"slurm":                  {"envs", "cache"},
 	"slurm/launchbench":      {"hooks/pin", "internal/figure"}, // a program that measures
 	"hooks":                  {"envs", "cache", "daemon/api", "internal/clientconf", "internal/shellword", "internal/version", "slurm"},
 	"daemon":                 {"slurm", "hooks", "envs", "cache", "internal/version"},
-	"daemon/api":             {}, // a leaf: types and the client
+	"daemon/api":             {"internal/making"}, // a leaf: types and the client
 	"daemon/service":         {"daemon/api", "daemon/inventory", "slurm", "hooks", "envs", "cache", "internal/version"},
 	"cmd":                    {"daemon", "hooks", "slurm", "envs", "cache", "internal/clientconf", "internal/membound", "internal/shellword", "internal/version"},
 	"contrib":                {"envs", "cache", "daemon", "slurm", "hooks", "internal"},
 	"internal":               {"envs", "cache", "daemon", "slurm", "hooks", "cmd"},
 	"internal/clientconf":    {},
+	"internal/making":        {}, // types alone
 	"internal/version":       {},
 	"internal/membound":      {},
 	"internal/shellword":     {},
@@ -37,6 +38,8 @@ var allowed = map[string][]string{
 	"internal/condatest":     {},
 	"internal/wheeltest":     {},
 	"internal/faultfs":       {},
+
+	"internal/channelservers": {"internal/testdata"},
 }
 
 // notInCLI must not be linked into cmd/hpcenv, and why.
@@ -53,6 +56,7 @@ var notInCLI = map[string]string{
 	module + "internal/condatest":         "tests",
 	module + "internal/wheeltest":         "tests",
 	module + "internal/faultfs":           "tests",
+	module + "internal/channelservers":    "tests",
 	module + "daemon/server":              "the service's side",
 	module + "daemon/config":              "the service's side",
 }

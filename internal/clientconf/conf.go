@@ -19,7 +19,7 @@ import (
 const Path = "/etc/hpcenv/hpcenv.conf"
 
 // ErrConf is the class of errors about the configuration itself.
-var ErrConf = errors.New("hpcenv.conf cannot be used")
+var ErrConf = errors.New("configuration cannot be used")
 
 // Conf says where the daemon and the store are.
 type Conf struct {
@@ -29,8 +29,16 @@ type Conf struct {
 	Store string
 	// PrefixRoot of the cluster; "" where the file does not say.
 	PrefixRoot string
+	// Mirrors of packages: a prefix of URLs, and what stands for it, the best first.
+	Mirrors []Mirror
 	// Own: Store is the user's own default, nothing was configured.
 	Own bool
+}
+
+// Mirror is one line `mirror = PREFIX URL…`.
+type Mirror struct {
+	Prefix string
+	URLs   []string
 }
 
 // Resolve returns the configuration that holds for flags socket and store (""
@@ -39,11 +47,11 @@ type Conf struct {
 // store of their own must not end up at the cluster's daemon.
 func Resolve(socket, store, path string, getenv func(string) string) (Conf, error) {
 	if socket != "" || store != "" {
-		return Conf{Socket: socket, Store: store}, absolute(store)
+		return Conf{Socket: socket, Store: store}, absolute("--store", store)
 	}
 	socket, store = getenv("HPCENV_SOCKET"), getenv("HPCENV_STORE")
 	if socket != "" || store != "" {
-		return Conf{Socket: socket, Store: store}, absolute(store)
+		return Conf{Socket: socket, Store: store}, absolute("HPCENV_STORE", store)
 	}
 	if path == "" {
 		path = Path
@@ -55,22 +63,46 @@ func Resolve(socket, store, path string, getenv func(string) string) (Conf, erro
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return Conf{}, err
 	}
+	store, err = OwnStore(getenv)
+	return Conf{Store: store, Own: err == nil}, err
+}
+
+// OwnStore is where a user's own store lies: HPCENV_STORE, or below the user's data
+// directory. It need not be there.
+func OwnStore(getenv func(string) string) (string, error) {
+	if store := getenv("HPCENV_STORE"); store != "" {
+		return store, absolute("HPCENV_STORE", store)
+	}
 	data := getenv("XDG_DATA_HOME")
 	if !filepath.IsAbs(data) { // the XDG rule: a relative value is ignored
 		home := getenv("HOME")
 		if !filepath.IsAbs(home) {
-			return Conf{}, fmt.Errorf("%w: neither a daemon nor a store is configured, and HOME is not set\nnext: set HPCENV_STORE to a directory of your own", ErrConf)
+			return "", fmt.Errorf("%w: neither a daemon nor a store is configured, and HOME is not set", ErrConf)
 		}
 		data = filepath.Join(home, ".local", "share")
 	}
-	return Conf{Store: filepath.Join(data, "hpcenv"), Own: true}, nil
+	return filepath.Join(data, "hpcenv"), nil
 }
 
-func absolute(store string) error {
+// absolute refuses a relative path to a store, which what names.
+func absolute(what, store string) error {
 	if store != "" && !filepath.IsAbs(store) {
-		return fmt.Errorf("%w: store %q is not an absolute path; it is written into environments", ErrConf, store)
+		return fmt.Errorf("%w: %s=%s is not an absolute path; it is written into environments", ErrConf, what, store)
 	}
 	return nil
+}
+
+// Mirrors returns those of the file at path ("" = Path), which hold for a store of
+// the user's own too; none if it is not there.
+func Mirrors(path string) ([]Mirror, error) {
+	if path == "" {
+		path = Path
+	}
+	c, err := Read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return c.Mirrors, err
 }
 
 // Read reads a configuration file. Empty lines and lines that start with # are
@@ -96,12 +128,21 @@ func parse(path, text string) (Conf, error) {
 		key, value, ok := strings.Cut(line, "=")
 		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 		if !ok || value == "" {
-			return Conf{}, fmt.Errorf("%w: %s:%d: want `key = value`, have %q", ErrConf, path, n, line)
+			return Conf{}, fmt.Errorf("%w: %s:%d: want `key = value`", ErrConf, path, n)
+		}
+		if key == "mirror" {
+			words := strings.Fields(value)
+			if len(words) < 2 {
+				// What stands there may hold a password.
+				return Conf{}, fmt.Errorf("%w: %s:%d: want `mirror = PREFIX URL…`", ErrConf, path, n)
+			}
+			c.Mirrors = append(c.Mirrors, Mirror{words[0], words[1:]})
+			continue
 		}
 		at, known := keys[key]
 		switch {
 		case !known:
-			return Conf{}, fmt.Errorf("%w: %s:%d: unknown key %q; known are socket, store, prefix_root", ErrConf, path, n, key)
+			return Conf{}, fmt.Errorf("%w: %s:%d: unknown key %q; known are socket, store, prefix_root, mirror", ErrConf, path, n, key)
 		case *at != "":
 			return Conf{}, fmt.Errorf("%w: %s:%d: %s a second time", ErrConf, path, n, key)
 		case !filepath.IsAbs(value):

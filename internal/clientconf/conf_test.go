@@ -41,6 +41,33 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+func TestOwnStore(t *testing.T) {
+	for _, c := range []struct {
+		env  map[string]string
+		want string
+	}{
+		{map[string]string{"HPCENV_STORE": "/s", "HOME": "/h"}, "/s"},
+		{map[string]string{"HOME": "/h"}, "/h/.local/share/hpcenv"},
+		{map[string]string{"HPCENV_STORE": "s", "HOME": "/h"}, ""},
+		{nil, ""},
+	} {
+		getenv := func(k string) string { return c.env[k] }
+		got, err := OwnStore(getenv)
+		if c.want == "" {
+			if !errors.Is(err, ErrConf) || c.env != nil && !strings.Contains(err.Error(), "HPCENV_STORE=s is not an absolute path") {
+				t.Errorf("%v: %q %v", c.env, got, err)
+			}
+			continue
+		}
+		if err != nil || got != c.want {
+			t.Errorf("%v: %q %v", c.env, got, err)
+		}
+		if r, err := Resolve("", "", filepath.Join(t.TempDir(), "absent"), getenv); err != nil || r.Store != c.want {
+			t.Errorf("%v: commands use %+v %v", c.env, r, err)
+		}
+	}
+}
+
 func TestBadFilesNameTheLine(t *testing.T) {
 	for text, want := range map[string]string{
 		"socket = /s\nstroe = /x\n": ":2: unknown key \"stroe\"",

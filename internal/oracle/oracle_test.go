@@ -43,7 +43,7 @@ func TestOracle(t *testing.T) {
 		t.Log("SHARED DATA ABSENT: only packages made on the spot were compared")
 	}
 	table, unused := s.ledger.Table(shared)
-	t.Logf("%d inputs compared (%d paths), %d refused by both, %d by one\n%s", s.compared, s.paths, s.refusedByBoth, s.refusedByOne, table)
+	t.Logf("%d inputs compared (%d paths), %d refused by both, %d by one; the differences that are allowed (hits, where, why):\n%s", s.compared, s.paths, s.refusedByBoth, s.refusedByOne, table)
 	if !all {
 		return
 	}

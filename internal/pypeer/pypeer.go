@@ -62,11 +62,24 @@ type Selection struct {
 type Project struct {
 	// Files by their path below the folder.
 	Files map[string]string `json:"files"`
+	// Wheels of the project's index.
+	Wheels []Wheel `json:"wheels,omitempty"`
 	// Lock: uv is to write the uv.lock first.
 	Lock bool `json:"lock,omitempty"`
 	// Pylock is the text of a pylock.toml that stands instead of a project.
 	Pylock     *string     `json:"pylock,omitempty"`
 	Selections []Selection `json:"selections"`
+}
+
+// Wheel is an empty wheel with metadata.
+type Wheel struct {
+	// File is its name; the index that stands for @INDEX@ in the project's files
+	// has it.
+	File     string   `json:"file"`
+	Name     string   `json:"name"`
+	Version  string   `json:"version"`
+	Requires []string `json:"requires"`
+	Extras   []string `json:"extras"`
 }
 
 // Answer is what the peers say of a project.
@@ -85,6 +98,18 @@ type Export struct {
 	Text string
 	// Chosen, one per target.
 	Chosen []Chosen
+	// UV and Pip, for some: what the installers take for one target.
+	UV, Pip *Installed
+}
+
+// Installed is what an installer takes.
+type Installed struct {
+	// Target is the index of the target.
+	Target int
+	// Refused is what it says when it takes nothing.
+	Refused string
+	// Files by name, sorted; source trees are left out.
+	Files []string
 }
 
 // Chosen are the files for a target.
@@ -99,16 +124,18 @@ type Chosen struct {
 func (c Chosen) Text() string {
 	var b strings.Builder
 	for _, one := range c.Chosen {
+		one[3] = plain(one[3])
 		fmt.Fprintln(&b, strings.Join(one[:], " "))
 	}
 	return b.String()
 }
 
-// Ask asks the peers.
-func Ask(t testing.TB, projects []Project, targets []Target) []Answer {
+// Ask asks the peers. Every so many exports the installers themselves are asked
+// for one target (0 = never).
+func Ask(t testing.TB, projects []Project, targets []Target, uvEvery, pipEvery int) []Answer {
 	t.Helper()
 	var answers []Answer
-	peer.Ask(t, driver, map[string]any{"projects": projects, "targets": targets}, &answers)
+	peer.Ask(t, driver, map[string]any{"projects": projects, "targets": targets, "uv_every": uvEvery, "pip_every": pipEvery}, &answers)
 	if len(answers) != len(projects) {
 		t.Fatalf("%d answers to %d projects", len(answers), len(projects))
 	}
@@ -143,9 +170,22 @@ func Options(s python.Selection) []string {
 func Text(packages []*lockfile.PyPIPackage) string {
 	var lines []string
 	for _, p := range packages {
-		lines = append(lines, strings.Join([]string{p.Name, p.Version, string(p.Kind), p.Location, p.SHA256}, " ")+"\n")
+		version, location := p.Version, p.Location
+		if p.Kind == lockfile.PyPIDirectory {
+			version = "" // uv leaves it out where the source has it
+		}
+		if p.Kind == lockfile.PyPIGit {
+			location = p.URL // a uv.lock's location has the commit too
+		}
+		lines = append(lines, strings.Join([]string{p.Name, version, string(p.Kind), plain(location), p.SHA256}, " ")+"\n")
 	}
 	return strings.Join(sorted(lines), "")
+}
+
+// plain is a location without its fragment, in which uv repeats a subdirectory.
+func plain(location string) string {
+	location, _, _ = strings.Cut(location, "#")
+	return location
 }
 
 func sorted(lines []string) []string {

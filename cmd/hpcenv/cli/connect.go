@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/hpcenv/hpcenv/cache/mirror"
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/service"
 	"github.com/hpcenv/hpcenv/envs/prepare"
@@ -14,7 +15,7 @@ import (
 func (a *app) conf() (clientconf.Conf, error) {
 	c, err := clientconf.Resolve(a.socket, a.store, a.getenv("HPCENV_CONF"), a.getenv)
 	if errors.Is(err, clientconf.ErrConf) {
-		return c, api.Errorf(api.ExitUsage, "%v\nnext: mend what is named there; HPCENV_STORE or HPCENV_SOCKET, if set, count instead of the file", err)
+		return c, api.Errorf(api.ExitUsage, "%v\nnext: mend what is named there; HPCENV_STORE or HPCENV_SOCKET, if set to an absolute path, count instead of /etc/hpcenv/hpcenv.conf", err)
 	}
 	return c, err
 }
@@ -26,20 +27,17 @@ func (a *app) writer(dry bool) (api.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules, err := a.scriptRules()
+	own, err := a.own(c)
 	if err != nil {
 		return nil, err
 	}
 	if c.Socket != "" {
-		if len(a.scripts) > 0 {
-			return nil, api.Errorf(api.ExitUsage, "which link scripts run in the cluster's environments is the administrator's to say (scripts.allow of hpcenvd)\nnext: leave out --run-scripts, or prepare in a store of your own (--store)")
-		}
 		return api.Dial(c.Socket)
 	}
 	if dry {
-		return service.OpenOwnDry(c.Store, rules...)
+		return service.OpenOwnDry(c.Store, own)
 	}
-	return service.OpenOwn(c.Store, rules...)
+	return service.OpenOwn(c.Store, own)
 }
 
 // reader is the service that tells what is there. Where the store's path is
@@ -58,9 +56,53 @@ func (a *app) reader() (api.Service, error) {
 	return api.Dial(c.Socket)
 }
 
-// scriptRules are the packages whose link scripts the user wants run: those of the
-// flags, or else of the variable, which makes all commands ask for the same.
-func (a *app) scriptRules() ([]prepare.ScriptRule, error) {
+// own is what a store of the user's own is worked on with.
+func (a *app) own(c clientconf.Conf) (service.Own, error) {
+	rules, err := a.scriptRules(c)
+	if err != nil {
+		return service.Own{}, err
+	}
+	mirrors, err := a.mirrors()
+	return service.Own{Scripts: rules, Mirrors: mirrors, Env: a.getenv}, err
+}
+
+// mirrors are the site's.
+func (a *app) mirrors() ([]mirror.Rule, error) {
+	found, err := clientconf.Mirrors(a.getenv("HPCENV_CONF"))
+	if err != nil {
+		return nil, api.Errorf(api.ExitUsage, "%v\nnext: mend what is named there", err)
+	}
+	var out []mirror.Rule
+	for _, m := range found {
+		out = append(out, mirror.Rule(m))
+	}
+	return out, nil
+}
+
+// bring lets a daemon's client fetch what needs the user's credentials.
+func (a *app) bring(svc api.Service) error {
+	client, remote := svc.(*api.Client)
+	if !remote {
+		return nil
+	}
+	mirrors, err := a.mirrors()
+	if err != nil {
+		return err
+	}
+	client.Bring = service.NewBringer(service.Own{Mirrors: mirrors, Env: a.getenv}).Bring
+	return nil
+}
+
+// scriptRules are the packages whose link scripts the user wants run in a store of
+// their own: those of the flags, or else of the variable, which makes all commands
+// ask for the same. None with a daemon, which goes by the administrator's rules.
+func (a *app) scriptRules(c clientconf.Conf) ([]prepare.ScriptRule, error) {
+	if c.Socket != "" {
+		if len(a.scripts) > 0 {
+			return nil, api.Errorf(api.ExitUsage, "which link scripts run in the cluster's environments is the administrator's to say (scripts.allow of hpcenvd)\nnext: leave out --run-scripts, or prepare in a store of your own (--store)")
+		}
+		return nil, nil
+	}
 	text := strings.Join(a.scripts, " ")
 	if text == "" {
 		text = a.getenv("HPCENV_RUN_SCRIPTS")

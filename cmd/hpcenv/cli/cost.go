@@ -8,24 +8,36 @@ import (
 
 // costText tells how files were placed and what that took.
 func costText(c *api.Cost) string {
-	how := ""
-	for _, n := range []struct {
-		count int
-		word  string
-	}{{c.Hardlinks, "hard links"}, {c.Reflinks, "reflinks"}, {c.Copies, "copies"}, {c.Written, "written"}} {
-		if n.count == 0 {
-			continue
-		}
-		if how != "" {
-			how += ", "
-		}
-		how += countText(n.count) + " " + n.word
-	}
-	text := fmt.Sprintf("%s: %s; %s inodes, %s", c.Method, how, countText(c.Inodes), bytesText(c.Bytes))
+	text := fmt.Sprintf("%s: %s; %s, %s", c.Method, listText(
+		amount{c.Hardlinks, "hard link", "hard links"}, amount{c.Reflinks, "reflink", "reflinks"},
+		amount{c.Copies, "copy", "copies"}, amount{c.Written, "written", "written"},
+	), countedText(c.Inodes, "inode"), bytesText(c.Bytes))
 	if c.Siblings > 0 {
 		text += fmt.Sprintf(" (%s of them since files of the pool had all the links that an inode takes)", countText(c.Siblings))
 	}
 	return text
+}
+
+// byteCodeText tells where compiled files came from.
+func byteCodeText(c *api.ByteCode) string {
+	if c.Skipped != "" {
+		return "none: " + c.Skipped
+	}
+	text := countedText(c.Files, "file")
+	if from := listText(
+		amount{c.Files - c.Kept - c.Headed - c.Patched, "compiled", "compiled"},
+		amount{c.Patched, "with the prefix in it", "with the prefix in them"},
+		amount{c.Kept, "as shipped", "as shipped"}, amount{c.Headed, "shipped with another header", "shipped with other headers"},
+	); from != "" {
+		text += " (" + from + ")"
+	}
+	if c.Failed > 0 {
+		text += "; " + countedText(c.Failed, "source") + " without"
+	}
+	if c.Processes == 0 {
+		return text + "; no compiler was started: the store had all"
+	}
+	return text + "; " + countedText(c.Processes, "compiler") + " started"
 }
 
 // costs prints what the new environments took of the store, in one line each.
@@ -63,7 +75,7 @@ func (a *app) dryRun(r *api.PrepareResult, verbose bool) error {
 			if e.Estimated {
 				est = "about "
 			}
-			fmt.Fprintf(w, "  %-12s  %-14s its tree takes %s%s inodes, %s%s\n", e.Name, e.Platform, est, countText(e.Inodes), est, bytesText(e.Bytes))
+			fmt.Fprintf(w, "  %-12s  %-14s its tree takes %s%s, %s%s\n", e.Name, e.Platform, est, countedText(e.Inodes, "inode"), est, bytesText(e.Bytes))
 		}
 		for _, c := range e.Conflicts {
 			fmt.Fprintf(w, "  %-12s  %-14s conflict: %s\n", e.Name, e.Platform, c)
@@ -72,13 +84,20 @@ func (a *app) dryRun(r *api.PrepareResult, verbose bool) error {
 			fmt.Fprintf(w, "  %-12s  %-14s script that will not run: %s\n", e.Name, e.Platform, s)
 		}
 	}
-	fmt.Fprintf(w, "on the store: %s%s inodes, %s%s", about, countText(d.Inodes), about, bytesText(d.Bytes))
+	fmt.Fprintf(w, "on the store: %s%s, %s%s", about, countedText(d.Inodes, "inode"), about, bytesText(d.Bytes))
 	switch {
 	case d.Estimated && len(d.Fetch) == 0:
 		fmt.Fprint(w, " (an estimate: Python sources are yet to be compiled)")
 	case d.Estimated:
-		fmt.Fprintf(w, " (an estimate: %d packages are not there yet; conflicts show once they are)", len(d.Fetch))
+		fmt.Fprintf(w, " (an estimate: packages that are not there yet: %d; their conflicts and scripts show once they are)", len(d.Fetch))
 	}
-	_, err := fmt.Fprintf(w, "\ndry run, nothing was done: %d packages kept, %d to fetch, %s\n", r.PackagesKept, r.PackagesNew, bytesText(r.BytesFetched))
+	size := ""
+	switch {
+	case r.BytesFetched > 0:
+		size = ", " + bytesText(r.BytesFetched)
+	case r.PackagesNew > 0:
+		size = ", sizes not known"
+	}
+	_, err := fmt.Fprintf(w, "\ndry run, nothing was done: %s kept, %d to fetch%s\n", countedText(r.PackagesKept, "package"), r.PackagesNew, size)
 	return err
 }

@@ -45,7 +45,7 @@ func (a *app) withoutDaemon(ctx context.Context, req *api.PrepareRequest, down e
 	if a.json {
 		return a.printJSON(result)
 	}
-	shown := newProgress(a.stderr, header(req.Lock), false)
+	shown := newProgress(a.stderr, header(req.Lock), showAll)
 	for _, e := range plan {
 		shown.report(e)
 	}

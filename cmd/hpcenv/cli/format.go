@@ -37,6 +37,33 @@ func countText(n int) string {
 	return b.String()
 }
 
+// amount is a number of things, named for one and for more.
+type amount struct {
+	n         int
+	one, many string
+}
+
+func (a amount) String() string {
+	if a.n == 1 {
+		return "1 " + a.one
+	}
+	return countText(a.n) + " " + a.many
+}
+
+// countedText prints a number of things whose plural ends in s.
+func countedText(n int, thing string) string { return amount{n, thing, thing + "s"}.String() }
+
+// listText prints those amounts that are not zero.
+func listText(amounts ...amount) string {
+	var out []string
+	for _, a := range amounts {
+		if a.n != 0 {
+			out = append(out, a.String())
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
 // secondsText prints a duration for people.
 func secondsText(s float64) string {
 	switch {

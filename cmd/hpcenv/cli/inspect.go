@@ -22,8 +22,18 @@ func (a *app) inspectCmd() *cobra.Command {
 what packages ask of a node, by which libraries programs communicate, and what is odd.
 Without an argument the nearest lock upwards counts.
 
-Or show what a prepared environment holds: ID is an id of ` + "`hpcenv list`" + ` or the
-beginning of one.`,
+Or show what a prepared environment holds, for each platform: ID is an id of
+` + "`hpcenv list`" + ` or the beginning of one.
+
+  tree digest     sha256 over all paths, types and contents below the prefix
+  made by         how its files came from the pool that all environments share, and what
+                  it took of the store beyond that
+  byte-code       compiled files of Python sources, and how many compilers it took:
+                  none if other environments had all of them
+  conflict        a path that several packages have, and whose it is
+  skipped script  link scripts of packages are run only if they are allowed
+  script          one that was run, and what it changed or why it failed
+  note            what else the packages or the making gave reason to say`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -85,9 +95,12 @@ func (a *app) inspectText(d *api.EnvironmentDetail, packages bool) error {
 		fmt.Fprintf(w, "prefix\t%s\n", p.Prefix)
 		fmt.Fprintf(w, "tree digest\t%s\n", p.TreeDigest)
 		fmt.Fprintf(w, "created\t%s\n", created(p.Created))
-		fmt.Fprintf(w, "content\t%d packages, %s files, %s\n", p.Packages, countText(p.Files), bytesText(p.Bytes))
+		fmt.Fprintf(w, "content\t%s, %s, %s\n", countedText(p.Packages, "package"), countedText(p.Files, "file"), bytesText(p.Bytes))
 		if p.Cost != nil {
 			fmt.Fprintf(w, "made by\t%s\n", costText(p.Cost))
+		}
+		if p.ByteCode != nil {
+			fmt.Fprintf(w, "byte-code\t%s\n", byteCodeText(p.ByteCode))
 		}
 		some(w, "conflict", p.Conflicts)
 		some(w, "skipped script", p.SkippedScripts)
@@ -113,7 +126,7 @@ func (a *app) inspectText(d *api.EnvironmentDetail, packages bool) error {
 // scriptLines tells of the scripts that were run.
 func scriptLines(p api.PlatformDetail) (out []string) {
 	for _, s := range p.Scripts {
-		line := fmt.Sprintf("%s of %s changed %d paths", s.Script, s.Package, s.Changed)
+		line := fmt.Sprintf("%s of %s changed %s", s.Script, s.Package, countedText(s.Changed, "path"))
 		if s.Failed != "" {
 			line = fmt.Sprintf("%s of %s FAILED: %s", s.Script, s.Package, s.Failed)
 		}

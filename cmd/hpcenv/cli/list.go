@@ -2,8 +2,12 @@ package cli
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -11,6 +15,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/hooks/prepared"
 	"github.com/hpcenv/hpcenv/internal/shellword"
 )
 
@@ -67,7 +72,9 @@ func onePath(args []string, lock string) (string, error) {
 }
 
 // listed leaves those of envs that belong to the lock at path, under the lock's
-// names for them: another lock may have made them.
+// names for them: another lock may have made them. Where the store can be read, what
+// it has noted of the lock counts, however its environments were asked for; which
+// options this host would choose does not matter.
 func (a *app) listed(ctx context.Context, svc api.Service, envs []api.Environment, path string) ([]api.Environment, error) {
 	a.frozen = true // what is there is told of any lock
 	req, err := a.request(path, nil, false)
@@ -77,18 +84,47 @@ func (a *app) listed(ctx context.Context, svc api.Service, envs []api.Environmen
 	if len(envs) == 0 {
 		return nil, nil
 	}
-	of, err := environmentsOf(ctx, svc, req)
+	sum := sha256.Sum256(req.Lock)
+	digest := hex.EncodeToString(sum[:])
+	noted, err := a.noted(digest)
 	if err != nil {
-		return nil, aboutLock(err, req.LockPath)
+		return nil, err
+	}
+	if noted == nil {
+		if noted, err = environmentsOf(ctx, svc, req); err != nil {
+			return nil, aboutLock(err, req.LockPath)
+		}
 	}
 	var out []api.Environment
 	for _, have := range envs {
-		for _, e := range of {
-			if e.ID == have.ID && e.Platform == have.Platform {
-				have.Name, have.LockDigest = e.Name, e.LockDigest
+		before := len(out)
+		for _, e := range noted {
+			if e.ID == have.ID && (e.Platform == have.Platform || e.Platform == "") {
+				have.Name, have.LockDigest = e.Name, digest
 				out = append(out, have)
 			}
 		}
+		if len(out) == before && have.LockDigest == digest { // made with other options
+			out = append(out, have)
+		}
+	}
+	return out, nil
+}
+
+// noted is what the store knows of a lock: names and ids, for all platforms. Nil:
+// nothing, or this command cannot see the store.
+func (a *app) noted(digest string) ([]api.Environment, error) {
+	c, err := a.conf()
+	if err != nil || c.Store == "" {
+		return nil, err
+	}
+	of, err := prepared.Store{Root: c.Store}.Environments(digest)
+	if err != nil {
+		return nil, api.Errorf(api.ExitUnreachable, "store %s: what it notes of the lock: %v\nnext: hpcenv prepare", c.Store, err)
+	}
+	var out []api.Environment
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		out = append(out, api.Environment{Name: name, ID: of[name].ID})
 	}
 	return out, nil
 }

@@ -18,7 +18,7 @@ func (a *app) next(ctx context.Context, svc api.Service, req *api.PrepareRequest
 		name = r.Environments[0].Name
 	}
 	where := a.fromHere(req.LockPath)
-	if !clusters(ctx, svc) && !slurmKnows(ctx) {
+	if !submits(ctx, svc, req.Offline) {
 		cmd := "hpcenv run"
 		if where != "." {
 			cmd += " --lock " + shellword.Quote(where)
@@ -35,12 +35,18 @@ func (a *app) next(ctx context.Context, svc api.Service, req *api.PrepareRequest
 	return cmd + " job.sh"
 }
 
+// submits tells whether sbatch is what comes next. Slurm's programs look at the
+// network; offline, what it would say is not asked.
+func submits(ctx context.Context, svc api.Service, offline bool) bool {
+	if _, remote := svc.(*api.Client); remote || offline {
+		return remote
+	}
+	return clusters(ctx, svc) || slurmKnows(ctx)
+}
+
 // clusters tells whether a service works on a cluster's store, not on a user's
 // own.
 func clusters(ctx context.Context, svc api.Service) bool {
-	if _, remote := svc.(*api.Client); remote {
-		return true
-	}
 	st, err := svc.Status(ctx)
 	return err == nil && st.PrefixRoot != ""
 }

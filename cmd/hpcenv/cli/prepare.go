@@ -17,6 +17,7 @@ import (
 type prepareFlags struct {
 	environments, platforms []string
 	all, dryRun, verbose    bool
+	offline                 bool
 	lock                    string
 }
 
@@ -42,6 +43,7 @@ lock upwards counts. What is there already is not touched.`,
 	fl.BoolVar(&f.all, "all", false, "all environments of the lock")
 	fl.StringSliceVar(&f.platforms, "platform", nil, "platform, e.g. linux-aarch64 (repeatable, or names with commas; default: those of the cluster's nodes)")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "say what would be done and what it would take of the store, and do nothing")
+	fl.BoolVar(&f.offline, "offline", false, "ask nothing over the network; what is missing is an error that names it")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "name the packages to fetch (with --dry-run)")
 	fl.StringVar(&f.lock, "lock", "", "the same as PATH")
 	a.addFrozen(cmd)
@@ -59,11 +61,19 @@ func (a *app) prepare(ctx context.Context, path string, f prepareFlags) error {
 		return err
 	}
 	req.Environments, req.All, req.Platforms, req.DryRun = f.environments, f.all, f.platforms, f.dryRun
+	req.Offline = f.offline
 	svc, err := a.writer(f.dryRun)
 	if err != nil {
 		return a.withoutDaemon(ctx, req, err)
 	}
-	shown := newProgress(a.stderr, header(req.Lock), false)
+	if err := a.bring(svc); err != nil {
+		return err
+	}
+	show := showAll
+	if f.dryRun {
+		show = showDry
+	}
+	shown := newProgress(a.stderr, header(req.Lock), show)
 	report := shown.report
 	if a.json {
 		report = nil
@@ -113,6 +123,9 @@ func (a *app) prepared(ctx context.Context, svc api.Service, req *api.PrepareReq
 	}
 	fmt.Fprintf(a.stderr, "ready in %s: kept %d, new %d; %s files, %s\n", secondsText(r.Seconds), r.PackagesKept, r.PackagesNew, countText(files), bytesText(bytes))
 	a.costs(r)
+	if r.Private {
+		return nil // what it can be used for, its note has said
+	}
 	_, err := fmt.Fprintf(a.stderr, "next: %s\n", a.next(ctx, svc, req, r))
 	return err
 }

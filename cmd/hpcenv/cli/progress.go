@@ -18,13 +18,23 @@ type progress interface {
 	close()
 }
 
-// newProgress returns bars if w is a terminal, plain lines if not. With onlyNew
-// nothing is shown if everything is ready.
-func newProgress(w io.Writer, head string, onlyNew bool) progress {
+// showing is how much a progress shows, and in which words.
+type showing int
+
+const (
+	showAll showing = iota
+	// showNew: nothing as long as everything is ready.
+	showNew
+	// showDry: what would be done, for a run that does nothing.
+	showDry
+)
+
+// newProgress returns bars if w is a terminal, plain lines if not.
+func newProgress(w io.Writer, head string, show showing) progress {
 	if f, ok := w.(*os.File); ok && drawable(f) {
-		return &bars{lines: lines{w: w, head: head, onlyNew: onlyNew}, active: map[string]*bar{}}
+		return &bars{lines: lines{w: w, head: head, show: show}, active: map[string]*bar{}}
 	}
-	return &lines{w: w, head: head, onlyNew: onlyNew, every: 5 * time.Second}
+	return &lines{w: w, head: head, show: show, every: 5 * time.Second}
 }
 
 // drawable: f is a terminal on which bars can be drawn; one of unknown size is
@@ -42,11 +52,10 @@ type lines struct {
 	w      io.Writer
 	head   string
 	headed bool
-	// onlyNew: nothing is shown as long as everything is ready.
-	onlyNew bool
-	ready   []string
-	every   time.Duration
-	last    time.Time
+	show   showing
+	ready  []string
+	every  time.Duration
+	last   time.Time
 }
 
 func (l *lines) report(e api.Event) {
@@ -76,7 +85,7 @@ func (l *lines) plan(e api.Event) {
 		}
 		line = fmt.Sprintf("  %-12s  %-14s %s", e.Environment, e.Platform, state)
 	}
-	if l.onlyNew && !l.headed && !e.New {
+	if l.show == showNew && !l.headed && !e.New {
 		if line != "" {
 			l.ready = append(l.ready, line)
 		}
@@ -94,7 +103,14 @@ func (l *lines) plan(e api.Event) {
 		return
 	}
 	if fetch := e.PackagesTotal - e.PackagesDone; fetch > 0 {
-		fmt.Fprintf(l.w, "fetching %d of %d packages  %s\n", fetch, e.PackagesTotal, bytesText(e.BytesTotal-e.BytesDone))
+		doing, size := "fetching", ""
+		if l.show == showDry {
+			doing = "to fetch:"
+		}
+		if n := e.BytesTotal - e.BytesDone; n > 0 { // a lock need not tell sizes
+			size = "  " + bytesText(n)
+		}
+		fmt.Fprintf(l.w, "%s %d of %d packages%s\n", doing, fetch, e.PackagesTotal, size)
 	}
 }
 

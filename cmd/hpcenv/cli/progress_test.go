@@ -59,18 +59,20 @@ func TestPlainLines(t *testing.T) {
 	}
 	const all = "pixi.lock a41c9e02\n  default       linux-64       ready\n  gex           linux-aarch64  new\nfetching 212 of 399 packages  3.1 GB\na note\n"
 	for _, c := range []struct {
-		name    string
-		onlyNew bool
-		events  []api.Event
-		want    string
+		name   string
+		show   showing
+		events []api.Event
+		want   string
 	}{
-		{"prepare", false, events, all},
-		{"run with something new", true, events, all},
-		{"run with all ready", true, []api.Event{events[0], {Type: api.EventPlan, PackagesDone: 2, PackagesTotal: 2}}, ""},
+		{"prepare", showAll, events, all},
+		{"run with something new", showNew, events, all},
+		{"run with all ready", showNew, []api.Event{events[0], {Type: api.EventPlan, PackagesDone: 2, PackagesTotal: 2}}, ""},
+		{"dry run", showDry, []api.Event{{Type: api.EventPlan, PackagesTotal: 2, BytesTotal: 3_000_000}}, "pixi.lock a41c9e02\nto fetch: 2 of 2 packages  3.0 MB\n"},
+		{"sizes not known", showAll, []api.Event{{Type: api.EventPlan, PackagesTotal: 2}}, "pixi.lock a41c9e02\nfetching 2 of 2 packages\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out strings.Builder
-			p := newProgress(&out, "pixi.lock a41c9e02", c.onlyNew)
+			p := newProgress(&out, "pixi.lock a41c9e02", c.show)
 			for _, e := range c.events {
 				p.report(e)
 			}

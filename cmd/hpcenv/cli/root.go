@@ -7,7 +7,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -159,14 +158,17 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 		if err == nil {
 			return nil
 		}
-		if cmd.Parent() == nil && len(args) > 0 {
+		if cmd.HasSubCommands() && len(args) > 0 {
 			msg := fmt.Sprintf("unknown command %q", args[0])
+			if cmd.HasParent() {
+				msg += " of " + cmd.CommandPath()
+			}
 			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 				msg += fmt.Sprintf("; did you mean %s?", near[0])
 			}
-			err = errors.New(msg)
+			return api.Errorf(api.ExitUsage, "%s\nnext: %s --help", msg, cmd.CommandPath())
 		}
-		return api.Errorf(api.ExitUsage, "%v\nnext: %s --help", err, cmd.CommandPath())
+		return api.Errorf(api.ExitUsage, "%s: %s given; usage: %s\nnext: %s --help", cmd.CommandPath(), amount{len(args), "argument", "arguments"}, cmd.UseLine(), cmd.CommandPath())
 	}
 }
 

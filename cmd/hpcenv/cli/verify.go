@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -18,6 +19,7 @@ func (a *app) adminCmd() *cobra.Command {
 		Args:  usageArgs(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	cmd.SuggestionsMinimumDistance = 2
 	cmd.AddCommand(a.verifyCmd())
 	return cmd
 }
@@ -29,8 +31,10 @@ func (a *app) verifyCmd() *cobra.Command {
 		Short: "Compare a prepared environment with what it should be",
 		Long: `Read every file of a prepared environment and compare it with the digest that was
 noted when it was made, and path by path with what the lock and its packages
-make of it. ID is an id of ` + "`hpcenv list`" + ` or the beginning of one. Nothing is
-written; whoever can read the store can do it. The exit code is 1 if anything differs.`,
+make of it; who may read and write, and what the description says for jobs, are
+looked at, too. ID is an id of ` + "`hpcenv list`" + ` or the beginning of one. Nothing is
+written; whoever can read the store can do it. Damage to the pool, which all
+environments share, is named too. The exit code is 1 if anything differs.`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			svc, err := a.storeReader()
@@ -49,11 +53,26 @@ written; whoever can read the store can do it. The exit code is 1 if anything di
 			if err != nil || v.Same {
 				return err
 			}
-			return api.Errorf(api.ExitFailed, "environment %s is not what it should be\nnext: when no job uses it, the store's owner removes its trees and prepares the lock again", v.ID)
+			return api.Errorf(api.ExitFailed, "environment %s is not what it should be\nnext: when no job uses it, the store's owner removes %s, and prepares the lock again", v.ID, toRemove(v))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
+}
+
+// toRemove names what has to go before preparing makes an environment anew.
+func toRemove(v *api.Verification) string {
+	var trees []string
+	first := ""
+	for _, p := range v.Platforms {
+		if !p.Same {
+			trees = append(trees, p.Tree)
+		}
+		if len(p.Damage) > 0 {
+			first = "what is named as damage, and then "
+		}
+	}
+	return first + strings.Join(trees, " and ")
 }
 
 // storeReader is a service that reads the store itself.

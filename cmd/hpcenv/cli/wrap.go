@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/envs/prepare"
 	"github.com/hpcenv/hpcenv/envs/project"
 	"github.com/hpcenv/hpcenv/hooks/wrapper"
 	"github.com/hpcenv/hpcenv/internal/shellword"
@@ -88,17 +89,22 @@ func (a *app) wrap(ctx context.Context, f wrapFlags, do func(context.Context, wr
 	if err != nil {
 		return err
 	}
+	rules, err := a.scriptRules(c)
+	if err != nil {
+		return err
+	}
 	req, err := a.request(f.lock, []string{f.environment}, false)
 	if err != nil {
 		return err
 	}
-	shown := newProgress(a.stderr, header(req.Lock), true)
+	shown := newProgress(a.stderr, header(req.Lock), showNew)
 	code, err := do(ctx, wrapper.Options{
 		Service:     func(context.Context) (api.Service, error) { return a.writer(false) },
 		Store:       c.Store,
 		Request:     *req,
 		Environment: f.environment,
 		Editable:    a.editable[f.environment],
+		LinkScripts: prepare.RulesDigest(rules),
 		Env:         os.Environ(),
 		Stdout:      a.stdout,
 		Stderr:      a.stderr,

@@ -27,6 +27,10 @@ const stopWithin = 30 * time.Second
 
 // run serves until ctx ends.
 func run(ctx context.Context, conf *config.Config, log *slog.Logger) (err error) {
+	fetch, err := fetcher(conf.Fetch)
+	if err != nil {
+		return err
+	}
 	store, err := cache.Create(conf.Store, cache.Format{
 		Version: cache.FormatVersion, PrefixRoot: conf.PrefixRoot, Platforms: conf.Platforms, Clusters: conf.Clusters, OwnerUID: os.Geteuid(),
 	})
@@ -38,9 +42,7 @@ func run(ctx context.Context, conf *config.Config, log *slog.Logger) (err error)
 	svc := service.New(service.Options{
 		Store: store, Inventory: keeper, Parallel: conf.Fetch.Parallel, NoByteCode: !conf.ByteCode,
 		Scripts: scripts(conf.Scripts),
-		Fetcher: cache.NewFetcher(cache.FetchOptions{
-			AllowHost: cache.RefusePrivate(conf.Fetch.Allow...), Concurrency: conf.Fetch.Parallel, UserAgent: "hpcenvd/" + service.Version(),
-		}),
+		Fetcher: fetch,
 	})
 	srv := server.New(svc, server.Options{Log: log, Classify: service.Classify})
 	listener, err := server.Listen(conf.Socket)

@@ -37,6 +37,8 @@ type counter struct {
 	output map[string][]string
 	// show is where people read along; nil for none.
 	show io.Writer
+	// logs names a test whose output is shown also if it passed; "" for none.
+	logs string
 }
 
 func newCounter() *counter {
@@ -104,7 +106,9 @@ func (c *counter) testEnd(e event, key string) error {
 	switch e.Action {
 	case "pass":
 		c.passed++
-		return nil
+		if e.Test != c.logs {
+			return nil
+		}
 	case "fail":
 		c.failed++
 		c.failedIn[e.Package] = true

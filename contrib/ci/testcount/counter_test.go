@@ -43,7 +43,7 @@ func TestRun(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out strings.Builder
-			err := run(false, nil, strings.NewReader(c.in), &out)
+			err := run(false, "", nil, strings.NewReader(c.in), &out)
 			if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
 				t.Errorf("error %v, want %v", err, c.want)
 			}
@@ -61,9 +61,16 @@ func TestRun(t *testing.T) {
 	}
 }
 
+func TestLogs(t *testing.T) {
+	var out strings.Builder
+	if err := run(false, "TestOne", nil, strings.NewReader(passing), &out); err != nil || !strings.Contains(out.String(), "noise\n") {
+		t.Errorf("%v, and the test's output is not shown in:\n%s", err, out.String())
+	}
+}
+
 func TestTotalsNeedTheirFiles(t *testing.T) {
 	var out strings.Builder
-	if err := run(true, []string{t.TempDir() + "/absent.json"}, strings.NewReader(""), &out); err == nil {
+	if err := run(true, "", []string{t.TempDir() + "/absent.json"}, strings.NewReader(""), &out); err == nil {
 		t.Fatalf("no error for results that are not there; printed %q", out.String())
 	}
 }

@@ -1,6 +1,7 @@
 // Command testcount reads what `go test -json` writes. Without -totals it reads
 // standard input and prints what people want to see: one line per package and
 // test binary, and the whole output of every test that failed or was skipped.
+// -logs TEST shows that test's output also if it passed.
 // With -totals it reads the named files and ends with one line,
 // "N passed, N failed, N skipped".
 //
@@ -17,17 +18,18 @@ import (
 
 func main() {
 	totals := flag.Bool("totals", false, "count the events in the named files instead of showing standard input")
+	logs := flag.String("logs", "", "show the output of this test also if it passed")
 	flag.Parse()
-	if err := run(*totals, flag.Args(), os.Stdin, os.Stdout); err != nil {
+	if err := run(*totals, *logs, flag.Args(), os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintf(os.Stderr, "testcount: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(totals bool, files []string, stdin io.Reader, out io.Writer) error {
+func run(totals bool, logs string, files []string, stdin io.Reader, out io.Writer) error {
 	count := newCounter()
 	if !totals {
-		count.show = out
+		count.show, count.logs = out, logs
 		if err := count.read(stdin); err != nil {
 			return fmt.Errorf("reading the events on standard input: %w", err)
 		}

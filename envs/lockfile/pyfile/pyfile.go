@@ -62,6 +62,12 @@ func NameOf(location string) (string, error) {
 	return last, nil
 }
 
+// IndexURL is the URL of an index as packages have it: without credentials and
+// trailing slash.
+func IndexURL(location string) string {
+	return strings.TrimRight(lockfile.RedactURL(location), "/")
+}
+
 // SetHash takes a hash; algorithms that nothing here verifies are passed over.
 // The error says that the digest is none.
 func (f *File) SetHash(algorithm, digest string) error {
@@ -109,6 +115,9 @@ func (f *File) Verified() error {
 func (f *File) Into(p *lockfile.PyPIPackage) {
 	p.Location, p.URL, p.FileName = f.Location, f.Location, f.Name
 	p.SHA256, p.MD5, p.Size = f.SHA256, f.MD5, f.Size
+	if IsURL(f.Location) {
+		p.URL, _, _ = strings.Cut(f.Location, "#")
+	}
 	p.Local = !IsURL(f.Location) || strings.HasPrefix(strings.ToLower(f.Location), "file:")
 	p.Kind = lockfile.PyPISdist
 	if f.Wheel != nil {

@@ -40,16 +40,16 @@ func (r *reader) origins(t *tomltree.Value, e *entry) {
 		}
 	case archive != nil:
 		e.direct = &lockfile.PyPIPackage{Direct: true, Subdirectory: r.Text(archive, "subdirectory")}
-		if e.archive = r.file(archive, e); e.archive != nil && strings.HasSuffix(e.archive.Name, ".whl") {
+		if e.archive = r.file(archive, e, false); e.archive != nil && strings.HasSuffix(e.archive.Name, ".whl") {
 			r.wheel(e.archive, e)
 		}
 	}
 	if sdist != nil {
-		e.sdist = r.file(sdist, e)
+		e.sdist = r.file(sdist, e, true)
 		r.checkSdist(e)
 	}
 	for _, w := range wheels {
-		if f := r.file(w, e); f != nil {
+		if f := r.file(w, e, true); f != nil {
 			r.wheel(f, e)
 			e.wheels = append(e.wheels, f)
 		}
@@ -111,8 +111,12 @@ func (r *reader) location(t *tomltree.Value, e *entry) string {
 }
 
 // file reads what archives, source archives and wheels have in common.
-func (r *reader) file(t *tomltree.Value, e *entry) *pyfile.File {
-	f := &pyfile.File{Location: r.location(t, e), Name: r.Text(t, "name"), Size: r.Size(t, "size"), Line: t.Line}
+// named: the entry may give the file's name apart from its location.
+func (r *reader) file(t *tomltree.Value, e *entry, named bool) *pyfile.File {
+	f := &pyfile.File{Location: r.location(t, e), Size: r.Size(t, "size"), Line: t.Line}
+	if named {
+		f.Name = r.Text(t, "name")
+	}
 	if r.Err != nil {
 		return nil
 	}

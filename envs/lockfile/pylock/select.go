@@ -99,7 +99,7 @@ func (e *entry) choose(target *python.Target, tags *tag.Set, other *entry) (*loc
 	if !e.requiresPython.Contains(target.Version) {
 		return nil, fmt.Errorf("it is for Python %s", e.requiresPython)
 	}
-	p := &lockfile.PyPIPackage{Index: lockfile.RedactURL(e.index)}
+	p := &lockfile.PyPIPackage{Index: pyfile.IndexURL(e.index)}
 	if e.direct != nil {
 		*p = *e.direct
 	}

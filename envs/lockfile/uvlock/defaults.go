@@ -8,8 +8,7 @@ import (
 	"github.com/hpcenv/hpcenv/envs/tomltree"
 )
 
-// Defaults reads what a uv.lock leaves to the pyproject.toml beside it:
-// `tool.uv.default-groups`, a list of groups or "all". The error wraps
+// Defaults reads what a uv.lock leaves to a pyproject.toml: `tool.uv.default-groups`, a list of groups or "all". The error wraps
 // lockfile.ErrLock and names the line.
 func Defaults(pyproject []byte) (Options, error) {
 	var o Options

@@ -65,7 +65,7 @@ func (e *entry) deliver(target *python.Target, tags *tag.Set) (*lockfile.PyPIPac
 		p.URL = p.Location
 		return p, nil
 	case registry:
-		p.Index = lockfile.RedactURL(e.source.location)
+		p.Index = pyfile.IndexURL(e.source.location)
 	default:
 		p.Direct = true
 	}

@@ -1,12 +1,15 @@
 package uvlock
 
+import (
+	"maps"
+	"slices"
+)
+
 // ExtrasAndGroups of the project itself, for tests.
 func (l *Lock) ExtrasAndGroups() (extras, groups []string) {
 	for _, e := range l.allMembers() {
 		extras, groups = append(extras, e.offeredExtras...), append(groups, e.offeredGroups...)
 	}
-	for _, g := range l.groups {
-		groups = append(groups, g.name)
-	}
+	groups = slices.AppendSeq(groups, maps.Keys(l.groups))
 	return extras, groups
 }

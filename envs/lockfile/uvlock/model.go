@@ -19,7 +19,7 @@ type Lock struct {
 	members []string
 	// requirements and groups of a root that is no package.
 	requirements []dependency
-	groups       []section
+	groups       sections
 	entries      []*entry
 	byName       map[string][]*entry
 }
@@ -34,8 +34,8 @@ type entry struct {
 	forks []*marker.Marker
 
 	dependencies []dependency
-	extras       []section
-	groups       []section
+	extras       sections
+	groups       sections
 	// offeredExtras and offeredGroups have those without dependencies too.
 	offeredExtras, offeredGroups []string
 
@@ -44,11 +44,8 @@ type entry struct {
 	line   int32
 }
 
-// section is an extra or a group with its dependencies.
-type section struct {
-	name         string
-	dependencies []dependency
-}
+// sections are the dependencies of extras or groups by their names.
+type sections map[string][]dependency
 
 // dependency names an entry.
 type dependency struct {
@@ -62,13 +59,4 @@ type dependency struct {
 	// to is the entry meant; nil for requirements of the root, which are looked up
 	// by the forks' markers.
 	to *entry
-}
-
-func of(sections []section, name string) []dependency {
-	for _, s := range sections {
-		if s.name == name {
-			return s.dependencies
-		}
-	}
-	return nil
 }

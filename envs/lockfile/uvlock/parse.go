@@ -2,6 +2,8 @@ package uvlock
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/hpcenv/hpcenv/envs/lockfile"
@@ -50,9 +52,9 @@ func (r *reader) lock(root *tomltree.Value) *Lock {
 		r.Failf(v.Line, "`version` is %s, this hpcenv reads %d; next: use a newer hpcenv, or `uv lock` with a uv that writes version %d", v.Text, Version, Version)
 		return nil
 	}
-	l := &Lock{Revision: int(r.Size(root, "revision")), byName: map[string][]*entry{}}
+	l := &Lock{Revision: int(r.Size(root, "revision")), groups: sections{}, byName: map[string][]*entry{}}
 	var err error
-	if text := r.Text(root, "requires-python"); text != "" {
+	if text := r.Required(root, "requires-python"); text != "" {
 		if l.RequiresPython, err = version.ParseSet(text); err != nil {
 			r.Failf(root.Get("requires-python").Line, "`requires-python`: %w", err)
 		}
@@ -68,7 +70,8 @@ func (r *reader) lock(root *tomltree.Value) *Lock {
 		l.requirements = r.requirements(manifest, "requirements")
 		if groups := r.Table(manifest, "dependency-groups"); groups != nil {
 			for _, e := range groups.Entries {
-				l.groups = append(l.groups, section{name.Normalize(e.Key), r.requirements(groups, e.Key)})
+				n := name.Normalize(e.Key)
+				l.groups[n] = append(l.groups[n], r.requirements(groups, e.Key)...)
 			}
 		}
 	}
@@ -134,24 +137,23 @@ func (r *reader) entry(table *tomltree.Value) *entry {
 	return e
 }
 
-func (r *reader) sections(table *tomltree.Value, key string) []section {
-	var all []section
-	if t := r.Table(table, key); t != nil {
-		for _, e := range t.Entries {
-			all = append(all, section{name.Normalize(e.Key), r.dependencies(t, e.Key)})
-		}
+func (r *reader) sections(table *tomltree.Value, key string) sections {
+	t := r.Table(table, key)
+	if t == nil {
+		return nil
+	}
+	all := sections{}
+	for _, e := range t.Entries {
+		n := name.Normalize(e.Key)
+		all[n] = append(all[n], r.dependencies(t, e.Key)...)
 	}
 	return all
 }
 
 // offered finds the extras and groups without dependencies too.
 func (r *reader) offered(table *tomltree.Value, e *entry) {
-	for _, s := range e.extras {
-		e.offeredExtras = append(e.offeredExtras, s.name)
-	}
-	for _, s := range e.groups {
-		e.offeredGroups = append(e.offeredGroups, s.name)
-	}
+	e.offeredExtras = slices.Collect(maps.Keys(e.extras))
+	e.offeredGroups = slices.Collect(maps.Keys(e.groups))
 	metadata := r.Table(table, "metadata")
 	if metadata == nil {
 		return

@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/lockfile/pylock"
 	"github.com/hpcenv/hpcenv/envs/lockfile/uvlock"
 	"github.com/hpcenv/hpcenv/envs/python"
@@ -83,7 +85,7 @@ func project(name, requires string, extras, groups []string) string {
 }
 
 // count of what was compared.
-type count struct{ compared, refused, packages int }
+type count struct{ compared, refused, packages, uv, pip int }
 
 // compare holds what hpcenv chooses from a uv.lock against what uv exports and
 // packaging chooses; the exported pylock.toml is read too.
@@ -125,12 +127,33 @@ func compare(t *testing.T, what string, lock *uvlock.Lock, options uvlock.Option
 		}
 		n.compared++
 		n.packages += len(ours)
+		for who, installed := range map[string]*pypeer.Installed{"uv pip install": export.UV, "pip install": export.Pip} {
+			if installed == nil || installed.Target != i {
+				continue
+			}
+			if who == "pip install" {
+				n.pip++
+			} else {
+				n.uv++
+			}
+			var files []string
+			for _, p := range ours {
+				if p.Kind != lockfile.PyPIDirectory {
+					files = append(files, p.FileName)
+				}
+			}
+			slices.Sort(files)
+			if diff := cmp.Diff(installed.Files, files, cmpopts.EquateEmpty()); diff != "" || installed.Refused != "" {
+				t.Errorf("%s, %+v, %s (-theirs +ours): %s\n%s", what, target, who, installed.Refused, diff)
+			}
+		}
 	}
 	return n
 }
 
 func (n *count) add(m count) {
 	n.compared, n.refused, n.packages = n.compared+m.compared, n.refused+m.refused, n.packages+m.packages
+	n.uv, n.pip = n.uv+m.uv, n.pip+m.pip
 }
 
 // For every uv.lock × platform × Python × extras and groups the chosen files are
@@ -157,7 +180,7 @@ func TestRealLocksSameAsUv(t *testing.T) {
 		}
 		projects, locks, names, wanted = append(projects, p), append(locks, lock), append(names, name), append(wanted, all)
 	}
-	answers := pypeer.Ask(t, projects, targets)
+	answers := pypeer.Ask(t, projects, targets, 0, 0)
 	var total count
 	for i, a := range answers {
 		for j, export := range a.Exports {
@@ -167,5 +190,118 @@ func TestRealLocksSameAsUv(t *testing.T) {
 	t.Logf("%d locks; lock × platform × Python × extras and groups: %d compared (%d packages), %d refused by both", len(locks), total.compared, total.packages, total.refused)
 	if total.compared < 100 {
 		t.Error("too few were comparable for this test to say anything")
+	}
+}
+
+// script is the lock of a script: requirements without a project.
+const script = `version = 1
+requires-python = ">=3.10"
+
+[manifest]
+requirements = [
+    { name = "a", extras = ["x"], marker = "python_full_version >= '3.12'" },
+    { name = "b" },
+    { name = "by-url", extras = ["y"] },
+    { name = "by-path" },
+]
+
+[[package]]
+name = "a"
+version = "1"
+source = { registry = "https://pypi.example/simple" }
+wheels = [
+    { url = "https://files.pypi.example/a-1-py3-none-any.whl", hash = "sha256:` + digest + `" },
+]
+
+[package.optional-dependencies]
+x = [
+    { name = "c" },
+]
+
+[[package]]
+name = "b"
+version = "1"
+source = { registry = "https://pypi.example/simple" }
+resolution-markers = [
+    "platform_machine == 'aarch64'",
+]
+wheels = [
+    { url = "https://files.pypi.example/b-1-py3-none-any.whl", hash = "sha256:` + digest + `" },
+]
+
+[[package]]
+name = "b"
+version = "2"
+source = { registry = "https://pypi.example/simple" }
+resolution-markers = [
+    "platform_machine != 'aarch64'",
+]
+wheels = [
+    { url = "https://files.pypi.example/b-2-py3-none-any.whl", hash = "sha256:` + digest + `" },
+]
+
+[[package]]
+name = "by-path"
+version = "3"
+source = { path = "../dist/by-path-3.tar.gz" }
+sdist = { hash = "sha256:` + digest + `" }
+
+[[package]]
+name = "by-url"
+version = "4"
+source = { url = "https://files.example/by-url-4.zip", subdirectory = "python" }
+dependencies = [
+    { name = "c", marker = "platform_machine == 'aarch64'" },
+]
+sdist = { url = "https://files.example/by-url-4.zip", hash = "sha256:` + digest + `" }
+
+[package.metadata]
+requires-dist = [{ name = "c" }]
+provides-extras = ["y"]
+
+[[package]]
+name = "c"
+version = "1"
+source = { registry = "https://pypi.example/simple" }
+wheels = [
+    { url = "https://files.pypi.example/c-1-py3-none-any.whl", hash = "sha256:` + digest + `" },
+]
+`
+
+// The written locks of this package's tests, with every kind of source, extras
+// that exclude one another, and a script, mean to uv what they mean here.
+func TestWrittenLocksSameAsUv(t *testing.T) {
+	targets := pypeer.Targets()
+	var projects []pypeer.Project
+	texts := []string{sample, exclusive, script}
+	wanted := [][]python.Selection{{{}, {NoDev: true}, {AllExtras: true}, {Groups: []string{"dev"}, OnlyGroups: true}}, {{}, {Extras: []string{"cpu"}}, {Extras: []string{"gpu"}}, {AllExtras: true}}, {{}}}
+	for i, text := range texts {
+		lock, err := uvlock.Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		extras, groups := lock.ExtrasAndGroups()
+		p := pypeer.Project{Files: map[string]string{"uv.lock": text, "pyproject.toml": project("app", ">=3.10", extras, groups)}}
+		if text == script {
+			p.Files = map[string]string{"s.py": "# /// script\n# requires-python = \">=3.10\"\n# dependencies = [\"a[x] ; python_full_version >= '3.12'\", \"b\", \"by-url[y]\", \"by-path\"]\n# ///\n", "s.py.lock": text}
+		}
+		for _, s := range wanted[i] {
+			flags := pypeer.Options(s)
+			if text == script {
+				flags = append(flags, "--script", "s.py")
+			}
+			p.Selections = append(p.Selections, pypeer.Selection{Flags: flags})
+		}
+		projects = append(projects, p)
+	}
+	for i, a := range pypeer.Ask(t, projects, targets, 0, 0) {
+		lock, err := uvlock.Parse([]byte(texts[i]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, export := range a.Exports {
+			n := compare(t, fmt.Sprintf("lock %d, %v", i, projects[i].Selections[j].Flags), lock, uvlock.Options{}, wanted[i][j], export, targets)
+			t.Logf("lock %d, %v: %+v", i, projects[i].Selections[j].Flags, n)
+		}
 	}
 }

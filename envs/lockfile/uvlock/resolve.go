@@ -1,46 +1,65 @@
 package uvlock
 
-import "github.com/hpcenv/hpcenv/envs/python/marker"
+import (
+	"maps"
+	"slices"
+
+	"github.com/hpcenv/hpcenv/envs/python/marker"
+)
+
+// key is what a dependency names an entry by; version and source may be left
+// out where the rest says it.
+type key struct {
+	name, version string
+	source        source
+}
+
+// meant is the entry that a key means, and how many it could mean.
+type meant struct {
+	*entry
+	count int
+}
 
 // link finds the entry that each dependency means.
 func (l *Lock) link(r *reader) {
+	index := make(map[key]meant, 4*len(l.entries))
 	for _, e := range l.entries {
-		for _, other := range l.byName[e.name] {
-			if other == e {
-				break
-			}
-			if other.version == e.version && other.source == e.source {
-				r.Failf(e.line, "package `%s` %s is there twice (line %d)", e.name, e.version, other.line)
-			}
+		whole := key{e.name, e.version, e.source}
+		if other := index[whole]; other.entry != nil && e.version != "" {
+			r.Failf(e.line, "package `%s` %s is there twice (line %d)", e.name, e.version, other.line)
 		}
-		lists := [][]dependency{e.dependencies}
-		for _, s := range e.extras {
-			lists = append(lists, s.dependencies)
+		keys := []key{whole, {name: e.name}, {name: e.name, source: e.source}}
+		if e.version != "" {
+			keys = append(keys, key{name: e.name, version: e.version})
 		}
-		for _, s := range e.groups {
-			lists = append(lists, s.dependencies)
+		for _, k := range keys {
+			index[k] = meant{e, index[k].count + 1}
 		}
-		for _, list := range lists {
-			for i := range list {
-				l.linkOne(r, e, &list[i])
+	}
+	for _, e := range l.entries {
+		r.linkAll(index, e, e.dependencies)
+		for _, all := range []sections{e.extras, e.groups} {
+			for _, n := range slices.Sorted(maps.Keys(all)) { // of several errors always the same
+				r.linkAll(index, e, all[n])
 			}
 		}
 	}
 }
 
-func (l *Lock) linkOne(r *reader, e *entry, d *dependency) {
-	matches := 0
-	for _, c := range l.byName[d.name] {
-		if (d.version == "" || d.version == c.version) && (d.source == nil || *d.source == c.source) {
-			d.to = c
-			matches++
+func (r *reader) linkAll(index map[key]meant, e *entry, list []dependency) {
+	for i := range list {
+		d := &list[i]
+		k := key{name: d.name, version: d.version}
+		if d.source != nil {
+			k.source = *d.source
 		}
-	}
-	switch {
-	case matches == 0:
-		r.Failf(d.line, "package `%s` depends on `%s` %s, which the lock does not have", e.name, d.name, d.version)
-	case matches > 1:
-		r.Failf(d.line, "package `%s` depends on `%s`, of which the lock has %d and it says not which", e.name, d.name, matches)
+		found := index[k]
+		switch d.to = found.entry; {
+		case found.count == 0:
+			r.Failf(d.line, "package `%s` depends on `%s` %s, which the lock does not have", e.name, d.name, d.version)
+		case found.count > 1:
+			r.Failf(d.line, "package `%s` depends on `%s`, of which the lock has %d and it says not which", e.name, d.name, found.count)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package uvlock
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,8 +18,10 @@ type root struct {
 // start is where a walk begins.
 type start struct {
 	roots []root
-	// only the groups: the roots and their dependencies are left out.
+	// onlyGroups: the roots and their dependencies are left out.
 	onlyGroups bool
+	// whole: the root that is no package is among the roots.
+	whole bool
 	// groups of the root that is no package.
 	groups []string
 }
@@ -85,8 +88,9 @@ func (l *Lock) start(s python.Selection, options Options) (*start, error) {
 	for _, e := range entries {
 		extras, groups = append(extras, e.offeredExtras...), append(groups, e.offeredGroups...)
 	}
-	for _, g := range l.groups {
-		groups = append(groups, g.name)
+	whole := s.Package == ""
+	if whole {
+		groups = slices.AppendSeq(groups, maps.Keys(l.groups))
 	}
 	defaults := options.DefaultGroups
 	if options.DefaultAll {
@@ -102,20 +106,24 @@ func (l *Lock) start(s python.Selection, options Options) (*start, error) {
 	if err != nil {
 		return nil, fmt.Errorf("uv.lock: %w", err)
 	}
-	st := &start{onlyGroups: s.OnlyGroups, groups: wantedGroups}
+	st := &start{onlyGroups: s.OnlyGroups, whole: whole, groups: wantedGroups}
 	for _, e := range entries {
-		r := root{entry: e}
-		for _, x := range wantedExtras {
-			if slices.Contains(e.offeredExtras, x) {
-				r.extras = append(r.extras, x)
-			}
-		}
-		for _, g := range wantedGroups {
-			if slices.Contains(e.offeredGroups, g) {
-				r.groups = append(r.groups, g)
-			}
-		}
-		st.roots = append(st.roots, r)
+		st.roots = append(st.roots, root{e, common(wantedExtras, e.offeredExtras), common(wantedGroups, e.offeredGroups)})
 	}
 	return st, nil
+}
+
+// common returns what is in both, in the order of wanted.
+func common(wanted, offered []string) []string {
+	have := make(map[string]bool, len(offered))
+	for _, o := range offered {
+		have[o] = true
+	}
+	var both []string
+	for _, w := range wanted {
+		if have[w] {
+			both = append(both, w)
+		}
+	}
+	return both
 }

@@ -7,10 +7,11 @@ import (
 	"github.com/hpcenv/hpcenv/envs/python"
 )
 
-// Options are what a lock leaves to the project beside it.
+// Options are what a lock leaves to the pyproject.toml of the member that is
+// asked for, or else to the one beside the lock; Defaults reads them.
 type Options struct {
 	// DefaultGroups are installed unless the selection says otherwise; nil = as uv
-	// has it without configuration: `dev`. Defaults finds them.
+	// has it without configuration: `dev`.
 	DefaultGroups []string
 	// DefaultAll: all groups are default ones.
 	DefaultAll bool

@@ -2,7 +2,6 @@ package uvlock
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/python/marker"
@@ -66,18 +65,20 @@ func (w *walk) take(e *entry, extras []string) {
 	}
 	w.push(step{e, ""})
 	for _, x := range extras {
-		if !slices.Contains(w.chosen[e], x) {
+		if w.push(step{e, x}) {
 			w.chosen[e] = append(w.chosen[e], x)
 		}
-		w.push(step{e, x})
 	}
 }
 
-func (w *walk) push(s step) {
-	if !w.seen[s] {
-		w.seen[s] = true
-		w.queue = append(w.queue, s)
+// push queues a step unless it was queued before.
+func (w *walk) push(s step) bool {
+	if w.seen[s] {
+		return false
 	}
+	w.seen[s] = true
+	w.queue = append(w.queue, s)
+	return true
 }
 
 // begin takes the roots, and what their groups and the root that is no package
@@ -90,7 +91,7 @@ func (w *walk) begin(st *start) error {
 	}
 	for _, r := range st.roots {
 		for _, g := range r.groups {
-			for _, d := range of(r.entry.groups, g) {
+			for _, d := range r.entry.groups[g] {
 				holds, err := w.holds(&d)
 				if err != nil {
 					return err
@@ -101,12 +102,15 @@ func (w *walk) begin(st *start) error {
 			}
 		}
 	}
-	requirements := [][]dependency{}
+	if !st.whole {
+		return nil
+	}
+	var requirements [][]dependency
 	if !st.onlyGroups {
 		requirements = append(requirements, w.lock.requirements)
 	}
 	for _, g := range st.groups {
-		requirements = append(requirements, of(w.lock.groups, g))
+		requirements = append(requirements, w.lock.groups[g])
 	}
 	for _, list := range requirements {
 		for _, d := range list {
@@ -143,7 +147,7 @@ func (w *walk) run(activating bool) error {
 		w.queue = w.queue[1:]
 		list := s.dependencies
 		if s.extra != "" {
-			list = of(s.entry.extras, s.extra)
+			list = s.entry.extras[s.extra]
 		}
 		for i := range list {
 			d := &list[i]

@@ -43,6 +43,10 @@ func (b Build) Compare(c Build) int {
 	return cmp.Or(cmp.Compare(len(b.Number), len(c.Number)), cmp.Compare(b.Number, c.Number), cmp.Compare(b.Rest, c.Rest))
 }
 
+// maxName in bytes is what Linux allows for a file; it also bounds the number of
+// tags in a name.
+const maxName = 255
+
 // ParseWheelName takes the name of a file apart: no directory, nothing
 // percent-encoded. The error wraps ErrFileName.
 func ParseWheelName(file string) (*WheelName, error) {
@@ -52,6 +56,9 @@ func ParseWheelName(file string) (*WheelName, error) {
 	stem, ok := strings.CutSuffix(file, ".whl")
 	if !ok {
 		return fail("it does not end in .whl")
+	}
+	if len(file) > maxName {
+		return fail("no file system takes a name as long")
 	}
 	parts := strings.Split(stem, "-")
 	if len(parts) != 5 && len(parts) != 6 {

@@ -91,10 +91,10 @@ func makePrefix(t *testing.T, python, path string) *Prefix {
 	return p
 }
 
-// TestWheels installs every wheel of the shared data, and those that the set-up
+// TestOracle installs every wheel of the shared data, and those that the set-up
 // fetched, with uv, pip and hpcenv. At the end it prints what was allowed to
 // differ; an entry that nothing needed is a failure.
-func TestWheels(t *testing.T) {
+func TestOracle(t *testing.T) {
 	s := newSession(t)
 	whole := true
 	for _, part := range []struct {
@@ -298,7 +298,8 @@ func (s *session) hpcenv(t *testing.T, p *Prefix, w Wheel) (*Side, error) {
 	if err != nil {
 		return nil, err
 	}
-	python := s.python(t, p.Short)
+	subdir := map[string]string{"x86_64": "linux-64", "aarch64": "linux-aarch64"}[w.Arch]
+	python := s.python(t, p.Short, subdir)
 	before := s.tree(t, p, python)
 	own := map[string]bool{}
 	for path := range before {
@@ -307,7 +308,7 @@ func (s *session) hpcenv(t *testing.T, p *Prefix, w Wheel) (*Side, error) {
 	for path := range p.own {
 		own[path] = true
 	}
-	plan, err := materialize.NewPlan(p.Path, oracle.Subdir, []materialize.Package{python, {Wheel: lock, Manifest: m}}, materialize.Options{NoScripts: true})
+	plan, err := materialize.NewPlan(p.Path, subdir, []materialize.Package{python, {Wheel: lock, Manifest: m}}, materialize.Options{NoScripts: true})
 	if err != nil {
 		return nil, err
 	}
@@ -319,7 +320,7 @@ func (s *session) hpcenv(t *testing.T, p *Prefix, w Wheel) (*Side, error) {
 // tree is what a package alone makes.
 func (s *session) tree(t *testing.T, p *Prefix, pkg materialize.Package) map[string]oracle.Node {
 	t.Helper()
-	plan, err := materialize.NewPlan(p.Path, oracle.Subdir, []materialize.Package{pkg}, materialize.Options{NoScripts: true})
+	plan, err := materialize.NewPlan(p.Path, pkg.Lock.Subdir, []materialize.Package{pkg}, materialize.Options{NoScripts: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,9 +346,9 @@ func (s *session) execute(t *testing.T, plan *materialize.Plan) string {
 }
 
 // python is a stand-in for the package python.
-func (s *session) python(t *testing.T, short string) materialize.Package {
+func (s *session) python(t *testing.T, short, subdir string) materialize.Package {
 	t.Helper()
-	p := condatest.Package{Name: "python", Version: short + ".0", Build: "0", Files: []condatest.File{
+	p := condatest.Package{Name: "python", Version: short + ".0", Build: "0", Subdir: subdir, Files: []condatest.File{
 		{Path: "bin/python" + short, Content: "#!/bin/sh\n", Exec: true}, {Path: "lib/python" + short + "/os.py", Content: "import sys\n"},
 	}}
 	path, sum := p.Write(t, s.base, false)
@@ -356,6 +357,6 @@ func (s *session) python(t *testing.T, short string) materialize.Package {
 		t.Fatal(err)
 	}
 	return materialize.Package{Manifest: m, Lock: &lockfile.CondaPackage{
-		Name: p.Name, Version: p.Version, Build: p.Build, Subdir: oracle.Subdir, SHA256: sum, FileName: filepath.Base(path), Location: path, URL: path,
+		Name: p.Name, Version: p.Version, Build: p.Build, Subdir: subdir, SHA256: sum, FileName: filepath.Base(path), Location: path, URL: path,
 	}}
 }

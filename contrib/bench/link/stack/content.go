@@ -9,7 +9,7 @@ import (
 // placeholder is the build-time prefix in patched files; as long as conda-build
 // makes them.
 var placeholder = func() string {
-	p := "/home/builder/work/stack_1700000000000/_h_env"
+	p := "/opt/build/workdir/stack_1700000000000/_h_env"
 	for len(p) < 255 {
 		p += "_placehold"
 	}

@@ -1,25 +1,5 @@
 package api
 
-// Cost is how an environment's files came to their place and what that took of
-// the store's file system, beyond what the pool held already.
-type Cost struct {
-	// Method is how files of the pool are placed there: hardlink, reflink or
-	// copy. It was found out by trying it.
-	Method string `json:"method"`
-	// Files by how they came: names of the pool's inodes; own inodes with the
-	// pool's blocks; own copies of the pool's content; written ones.
-	Hardlinks int `json:"hardlinks"`
-	Reflinks  int `json:"reflinks"`
-	Copies    int `json:"copies"`
-	Written   int `json:"written"`
-	// Siblings are copies of pool files that were added to the pool since an
-	// inode had all the links that it takes.
-	Siblings int `json:"siblings,omitempty"`
-	// Inodes that were made, siblings included, and bytes that were written.
-	Inodes int   `json:"inodes"`
-	Bytes  int64 `json:"bytes"`
-}
-
 // DryRun is what a prepare would do and take of the store's file system.
 type DryRun struct {
 	// Fetch are the packages that are not in the store, the largest first, and

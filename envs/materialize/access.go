@@ -1,0 +1,70 @@
+package materialize
+
+import (
+	"fmt"
+	"io/fs"
+	"syscall"
+)
+
+// odd says in words what is wrong with who may do what to a path of a published
+// tree: all may read it (and run or list it, if anybody may), its owner alone
+// writes, and that is the owner of the tree. "" = nothing. Of links only the owner
+// counts.
+func odd(info fs.FileInfo, owner uint32) string {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != owner {
+		return fmt.Sprintf("it belongs to uid %d, the tree to uid %d", st.Uid, owner)
+	}
+	mode := info.Mode()
+	if mode&fs.ModeSymlink != 0 {
+		return ""
+	}
+	perm, all := mode.Perm(), fs.FileMode(0o444)
+	if perm&0o111 != 0 || mode.IsDir() {
+		all = 0o555
+	}
+	switch {
+	case mode&(fs.ModeSetuid|fs.ModeSetgid) != 0 && !mode.IsDir(), mode&fs.ModeSetuid != 0:
+		return fmt.Sprintf("its mode is %v: it runs as somebody else", mode)
+	case perm&0o022 != 0:
+		return fmt.Sprintf("its mode is %#o: others than its owner may write to it", perm)
+	case perm&all != all:
+		return fmt.Sprintf("its mode is %#o, without %#o for all", perm, all)
+	}
+	return ""
+}
+
+// ownerOf is the uid that a file belongs to.
+func ownerOf(info fs.FileInfo) uint32 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return st.Uid
+	}
+	return 0
+}
+
+// look notes what is odd about a path.
+func (t *Tree) look(path string, d fs.DirEntry) {
+	info, err := d.Info()
+	if err != nil {
+		return // reading it tells
+	}
+	if path == "." {
+		t.owner = ownerOf(info)
+	}
+	if what := odd(info, t.owner); what != "" {
+		t.odd = append(t.odd, Difference{Path: path, What: what})
+	}
+}
+
+// Odd tells of paths that others than their owner could change, or not read,
+// sorted by path: no digest covers that.
+func (t *Tree) Odd() []Difference { return t.odd }
+
+// File is the sha256 of a file of the tree; "" = there is no file.
+func (t *Tree) File(path string) string {
+	for i := range t.lines {
+		if l := &t.lines[i]; l.path == path && l.kind == 'f' {
+			return l.value
+		}
+	}
+	return ""
+}

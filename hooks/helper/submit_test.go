@@ -1,0 +1,85 @@
+package helper
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/envs/materialize"
+)
+
+// maker is a service that makes what is asked for, as far as a submission looks.
+type maker struct {
+	api.Service
+	asked int
+	make  func()
+	notes []string
+}
+
+func (m *maker) Prepare(context.Context, *api.PrepareRequest, func(api.Event)) (*api.PrepareResult, error) {
+	m.asked++
+	m.make()
+	return &api.PrepareResult{Notes: m.notes}, nil
+}
+
+// A submission that prepares passes on what is to be known of the environment; one
+// that finds it prepared asks nobody and says nothing.
+func TestSubmissionsPassOnNotes(t *testing.T) {
+	root, project := filepath.Join(t.TempDir(), "store"), t.TempDir()
+	t.Setenv("HPCENV_STORE", root)
+	lock := []byte("version: 6\n")
+	put := func(path string, v any) {
+		t.Helper()
+		data, err := json.Marshal(v)
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(path), 0o755)
+		}
+		if err == nil {
+			err = os.WriteFile(path, data, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(project, "pixi.lock"), lock, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(lock)
+	service := &maker{notes: []string{"link scripts were not run"}, make: func() {
+		put(filepath.Join(root, "locks", hex.EncodeToString(sum[:]), "index.json"), &lockfile.Index{Linker: materialize.LinkerVersion,
+			Environments: map[string]lockfile.IndexEnvironment{"default": {ID: testID, Platforms: []string{hostPlatform()}}}})
+		put(filepath.Join(root, "meta", testID, hostPlatform()+".json"), &materialize.Meta{ID: testID})
+		put(filepath.Join(root, "trees", hostPlatform(), testID, "conda-meta", "history"), "")
+		put(filepath.Join(root, "inventory", "x.json"), map[string]any{"nodes": []map[string]string{{"platform": hostPlatform()}}})
+		if err := os.WriteFile(filepath.Join(root, "inventory", "current"), []byte("x\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		put(filepath.Join(root, "FORMAT"), map[string]any{"version": 1, "platforms": []string{hostPlatform()}, "owner_uid": os.Getuid()})
+	}}
+	submit := func() string {
+		t.Helper()
+		var out, stderr bytes.Buffer
+		s := &submission{context: "sbatch", lock: project, stderr: &stderr, deps: Deps{Local: func(context.Context, string) (api.Service, error) { return service, nil }}}
+		if err := s.run(context.Background(), &out); err != nil {
+			t.Fatalf("%v\n%s", err, stderr.String())
+		}
+		if !strings.HasPrefix(out.String(), "pin=") {
+			t.Errorf("answer %q", out.String())
+		}
+		return stderr.String()
+	}
+	if got := submit(); !strings.Contains(got, "sbatch: hpcenv: note: link scripts were not run\n") {
+		t.Errorf("stderr %q", got)
+	}
+	if got := submit(); got != "" || service.asked != 1 {
+		t.Errorf("again: asked %d times, stderr %q", service.asked, got)
+	}
+}
