@@ -13,7 +13,7 @@ import (
 
 // gitTime bounds what git is given: a tree on slow storage is not worth waiting
 // for.
-const gitTime = 5 * time.Second
+const gitTime = 2 * time.Second
 
 // Source says of which state of its repository a source tree was.
 type Source struct {

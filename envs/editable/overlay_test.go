@@ -160,15 +160,15 @@ func TestWish(t *testing.T) {
 	}
 	w.Trees, w.Editable = trees[:1], map[string]bool{"p": true}
 	home := t.TempDir()
-	a, err := w.Apply(t.Context(), "id", map[string]string{"": "/opt/e/id"}, func(n string) string { return map[string]string{"HOME": home}[n] })
+	a, err := w.Apply("id", map[string]string{"": "/opt/e/id"}, func(n string) string { return map[string]string{"HOME": home}[n] })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if filepath.Dir(a.Dir) != filepath.Join(home, ".cache/hpcenv/overlays/id") || a.For("linux-64") != a.Dir || len(a.Sources) != 1 || a.Sources[0].Unknown != "not in a git repository" {
+	if filepath.Dir(a.Dir) != filepath.Join(home, ".cache/hpcenv/overlays/id") || a.For("linux-64") != a.Dir || len(a.Sources(t.Context())) != 1 || a.Sources(t.Context())[0].Unknown != "not in a git repository" {
 		t.Errorf("%+v", a)
 	}
 	w.Trees = nil
-	if a, err := w.Apply(t.Context(), "id", nil, func(string) string { return "" }); a != nil || err != nil {
+	if a, err := w.Apply("id", nil, func(string) string { return "" }); a != nil || err != nil {
 		t.Errorf("without trees: %+v, %v", a, err)
 	}
 }

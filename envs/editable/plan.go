@@ -78,16 +78,25 @@ type Applied struct {
 	// Dir of the overlay; PerPlatform: of each platform in a directory of its name.
 	Dir         string
 	PerPlatform bool
-	// Sources are the projects and the states in which they are.
-	Sources []Source
 	// Notes for the user.
 	Notes []string
+
+	projects []*Project
+}
+
+// Sources are the projects and the states in which they are now.
+func (a *Applied) Sources(ctx context.Context) []Source {
+	var out []Source
+	for _, p := range a.projects {
+		out = append(out, Describe(ctx, p.Name, p.Dir))
+	}
+	return out
 }
 
 // Apply writes the overlay for the environment of an id; prefixes as for New.
 // Without source trees it does nothing and returns nil. Errors about the projects
 // are Refusals.
-func (w Wish) Apply(ctx context.Context, id string, prefixes map[string]string, getenv func(string) string) (*Applied, error) {
+func (w Wish) Apply(id string, prefixes map[string]string, getenv func(string) string) (*Applied, error) {
 	if len(w.Trees) == 0 {
 		return nil, nil
 	}
@@ -103,7 +112,7 @@ func (w Wish) Apply(ctx context.Context, id string, prefixes map[string]string, 
 	if err != nil {
 		return nil, err
 	}
-	a := &Applied{}
+	a := &Applied{projects: projects}
 	_, same := prefixes[""]
 	a.PerPlatform = !same
 	if a.Dir, err = overlay.Write(root, id); err != nil {
@@ -111,7 +120,6 @@ func (w Wish) Apply(ctx context.Context, id string, prefixes map[string]string, 
 	}
 	for _, p := range projects {
 		a.Notes = append(a.Notes, p.Notes...)
-		a.Sources = append(a.Sources, Describe(ctx, p.Name, p.Dir))
 	}
 	return a, nil
 }

@@ -51,8 +51,10 @@ const defaultName = "default"
 type feature struct {
 	// platforms that it is limited to, names or subdirs; nil = all.
 	platforms []string
-	// channels of its own; nil = the workspace's.
+	// channels of its own; nil = the workspace's, or none at all of what an
+	// environment has inline.
 	channels []Channel
+	inline   bool
 	// system requirements by virtual package: "__cuda" to "12.2".
 	system map[string]string
 	pypi   pypiOptions

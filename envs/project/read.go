@@ -187,6 +187,7 @@ func (m *manifest) readEnvironment(name string, v *node, features map[string]*fe
 		e.noDefault = m.yes("no-default-feature", v.Get("no-default-feature"))
 		e.solveGroup = m.text("solve-group", v.Get("solve-group"))
 		e.inline = m.readFeature(v, v.Get("platforms"))
+		e.inline.inline = true
 	}
 	e.features = m.texts("environments."+name, list)
 	for _, f := range e.features {

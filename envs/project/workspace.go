@@ -141,10 +141,11 @@ func (p *Project) Channels(env string) (channels []Channel, settled bool, err er
 	}
 	for _, f := range features {
 		list := f.channels
-		if list == nil {
-			list = p.channels
-		} else {
+		switch {
+		case list != nil:
 			settled = false
+		case !f.inline:
+			list = p.channels
 		}
 		for _, c := range list {
 			if !slices.ContainsFunc(channels, func(o Channel) bool { return o.Name == c.Name }) {

@@ -21,10 +21,15 @@ type platformCheck struct {
 	// reached conda packages, by name.
 	reached map[string]bool
 	python  pythonSide
+	// found: something is wrong here.
+	found bool
 }
 
-// where names the place for messages.
-func (c *platformCheck) where() string { return c.env.Name + " on " + c.on.Name }
+// here adds a reason that holds on this platform.
+func (c *platformCheck) here(line int32, format string, args ...any) {
+	c.found = true
+	c.addAt(c.env.Name+" on "+c.on.Name, line, format, args...)
+}
 
 // packages compares what is asked for with what is locked; locked is nil where
 // the lock does not have the platform.
@@ -53,12 +58,11 @@ func (c *checker) packages(env *lockfile.Environment, on project.Platform, locke
 			pc.built[strings.ToLower(u.Name)] = true
 		}
 	}
-	before := len(c.problems)
 	for _, r := range conda {
 		pc.request(r)
 	}
 	pc.requirements(python)
-	if len(c.problems) == before {
+	if !pc.found {
 		pc.unused(conda)
 	}
 	return nil
@@ -86,13 +90,13 @@ func (c *platformCheck) request(r project.CondaRequest) {
 	case c.built[r.Name]:
 	case p == nil:
 		if c.counts(r) {
-			c.add(r.Line, "%s: %s is asked for and not locked", c.where(), r.Name)
+			c.here(r.Line, "%s is asked for and not locked", r.Name)
 		}
 		return
 	case r.Source || r.Spec == nil:
 	default:
 		if fits, sure := c.fits(r.Spec, p); sure && !fits {
-			c.add(r.Line, "%s: `%s` is asked for, and %s %s %s is locked", c.where(), r.Spec, p.Name, p.Version, p.Build)
+			c.here(r.Line, "`%s` is asked for, and %s %s %s is locked", r.Spec, p.Name, p.Version, p.Build)
 			return
 		}
 	}
@@ -157,12 +161,12 @@ func (c *platformCheck) depends(p *lockfile.CondaPackage, text string) {
 	case c.built[m.Name]:
 	case dep == nil:
 		if m.Condition == "" {
-			c.add(0, "%s: %s needs `%s`, which is not locked", c.where(), p.Name, text)
+			c.here(0, "%s needs `%s`, which is not locked", p.Name, text)
 		}
 		return
 	default:
 		if fits, sure := c.fits(m, dep); sure && !fits && m.Condition == "" {
-			c.add(0, "%s: %s needs `%s`, and %s %s %s is locked", c.where(), p.Name, text, dep.Name, dep.Version, dep.Build)
+			c.here(0, "%s needs `%s`, and %s %s %s is locked", p.Name, text, dep.Name, dep.Version, dep.Build)
 		}
 	}
 	c.reach(m.Name, p.Name)
@@ -182,13 +186,13 @@ func (c *platformCheck) unused(asked []project.CondaRequest) {
 	}
 	for _, p := range c.locked.Conda {
 		if name := strings.ToLower(p.Name); !c.reached[name] && !c.python.reachedConda[name] {
-			c.add(0, "%s: %s %s is locked, and nothing asks for it", c.where(), p.Name, p.Version)
+			c.here(0, "%s %s is locked, and nothing asks for it", p.Name, p.Version)
 			return // one is enough: the others are what it needs
 		}
 	}
 	for _, p := range c.locked.PyPI {
 		if c.python.known && !c.python.reached[p.NormalizedName()] {
-			c.add(0, "%s: the Python package %s is locked, and nothing asks for it", c.where(), p.Name)
+			c.here(0, "the Python package %s is locked, and nothing asks for it", p.Name)
 			return
 		}
 	}

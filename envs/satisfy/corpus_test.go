@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hpcenv/hpcenv/envs/conda/matchspec"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/project"
 	"github.com/hpcenv/hpcenv/envs/satisfy"
@@ -29,7 +28,7 @@ type invented struct {
 	conda, python map[[2]string][]string
 	index         map[string]string
 	environments  []string
-	withPython    map[[2]string]bool // a conda package python is locked there
+	withPython    map[[2]string]bool // python is locked there, and conda packages say which Python packages they are
 	// needed are names that other packages depend on, their extras included.
 	needed map[[2]string]map[string]bool
 }
@@ -53,7 +52,10 @@ func invent(lock *lockfile.Lock) *invented {
 					m.needed[key][name] = true
 				}
 			}
-			m.withPython[key] = slices.ContainsFunc(p.Conda, func(c *lockfile.CondaPackage) bool { return c.Name == "python" })
+			silent := slices.ContainsFunc(p.Conda, func(c *lockfile.CondaPackage) bool {
+				return !c.HasPurls && slices.ContainsFunc(c.Depends, func(d string) bool { return d == "python" || strings.HasPrefix(d, "python ") })
+			})
+			m.withPython[key] = !silent && slices.ContainsFunc(p.Conda, func(c *lockfile.CondaPackage) bool { return c.Name == "python" })
 			for _, c := range roots(p) {
 				m.conda[key] = append(m.conda[key], fmt.Sprintf("%q = { version = %q, build = %q }", c.Name, "=="+c.Version, c.Build))
 			}
@@ -109,8 +111,11 @@ func roots(p *lockfile.Platform) []*lockfile.CondaPackage {
 	}
 	names := func(c *lockfile.CondaPackage) (out []string) {
 		for _, d := range c.Depends {
-			if m, err := matchspec.Parse(d); err == nil && m.Name != c.Name {
-				out = append(out, m.Name)
+			if i := strings.IndexAny(d, " =<>![;"); i > 0 {
+				d = d[:i]
+			}
+			if d != c.Name {
+				out = append(out, d)
 			}
 		}
 		return out

@@ -24,6 +24,9 @@ type pythonSide struct {
 	locked map[string]*lockfile.PyPIPackage
 	// conda packages by the Python package that they say they are.
 	conda map[string]*lockfile.CondaPackage
+	// silent: there are conda packages for Python that do not say which Python
+	// packages they are.
+	silent bool
 	// overridden names, of which the manifest replaces what packages require.
 	overridden []string
 	reached    map[string]bool
@@ -68,6 +71,7 @@ func (c *platformCheck) requirements(asked []project.PythonRequest) {
 		s.locked[p.NormalizedName()] = p
 	}
 	for _, p := range c.locked.Conda {
+		s.silent = s.silent || !p.HasPurls && c.needsPython(p)
 		for _, purl := range p.Purls {
 			if n := purlName(purl); n != "" {
 				s.conda[n] = p
@@ -117,6 +121,14 @@ func (c *platformCheck) target() *marker.Environment {
 	return e
 }
 
+// needsPython tells whether a conda package depends on Python itself.
+func (c *checker) needsPython(p *lockfile.CondaPackage) bool {
+	return slices.ContainsFunc(p.Depends, func(text string) bool {
+		m := c.spec(text)
+		return m != nil && m.Name == "python"
+	})
+}
+
 // purlName is the Python package that a package URL names, normalized; "" = none.
 func purlName(purl string) string {
 	rest, ok := strings.CutPrefix(purl, "pkg:pypi/")
@@ -141,12 +153,12 @@ func (c *platformCheck) require(w wanted) {
 		c.condaVersion(w, conda)
 		return
 	case p == nil:
-		if conda = c.conda[w.name]; conda != nil && !conda.HasPurls {
-			s.unsure = true // an old record that does not say what it is
+		if s.silent {
+			s.unsure = true // one of them may be it, under another name
 			return
 		}
 		if !slices.Contains(s.overridden, w.name) {
-			c.add(w.line, "%s: the Python package %s is %s and not locked", c.where(), w.name, w.asked())
+			c.here(w.line, "the Python package %s is %s and not locked", w.name, w.asked())
 		}
 		return
 	}
@@ -179,7 +191,7 @@ func (c *platformCheck) condaVersion(w wanted, p *lockfile.CondaPackage) {
 		return
 	}
 	if !w.versions.Contains(v) {
-		c.add(w.line, "%s: the Python package %s %s is %s, and the conda package %s %s is locked for it", c.where(), w.name, w.versions, w.asked(), p.Name, p.Version)
+		c.here(w.line, "the Python package %s %s is %s, and the conda package %s %s is locked for it", w.name, w.versions, w.asked(), p.Name, p.Version)
 	}
 }
 
@@ -190,7 +202,7 @@ func (c *platformCheck) pythonVersion(w wanted, p *lockfile.PyPIPackage) {
 	}
 	if p.Version == "" {
 		if w.by == "" && c.lock.Version >= 7 && !p.Local && p.Index == "" && !p.Direct {
-			c.add(w.line, "%s: the Python package %s is locked without a version", c.where(), w.name)
+			c.here(w.line, "the Python package %s is locked without a version", w.name)
 		}
 		return
 	}
@@ -198,7 +210,7 @@ func (c *platformCheck) pythonVersion(w wanted, p *lockfile.PyPIPackage) {
 	if err != nil || !w.known || w.versions.Contains(v) {
 		return
 	}
-	c.add(w.line, "%s: the Python package %s %s is %s, and %s is locked", c.where(), w.name, w.versions, w.asked(), p.Version)
+	c.here(w.line, "the Python package %s %s is %s, and %s is locked", w.name, w.versions, w.asked(), p.Version)
 }
 
 // pythonIndex compares the index of a package that the manifest itself asks for;
@@ -214,12 +226,12 @@ func (c *platformCheck) pythonIndex(w wanted, p *lockfile.PyPIPackage) {
 	switch {
 	case w.index != "":
 		if !sameURL(w.index, have) {
-			c.add(w.line, "%s: the Python package %s is asked for from %s, and was locked from %s", c.where(), w.name, lockfile.RedactURL(w.index), have)
+			c.here(w.line, "the Python package %s is asked for from %s, and was locked from %s", w.name, lockfile.RedactURL(w.index), have)
 		}
 	case slices.ContainsFunc(c.env.Indexes, func(i string) bool { return sameURL(i, have) }):
 	case slices.ContainsFunc(c.env.FindLinks, func(i string) bool { return sameURL(i, have) }):
 	default:
-		c.add(w.line, "%s: the Python package %s was locked from %s, which the manifest no longer says", c.where(), w.name, have)
+		c.here(w.line, "the Python package %s was locked from %s, which the manifest no longer says", w.name, have)
 	}
 }
 

@@ -40,7 +40,7 @@ import (
 type checker struct {
 	p        *project.Project
 	lock     *lockfile.Lock
-	problems []string
+	problems []problem
 	// specs that were read; environments repeat them. nil = not understood.
 	specs map[string]*matchspec.MatchSpec
 	// versions likewise.
@@ -69,15 +69,39 @@ func (c *checker) version(text string) *version.Version {
 	return v
 }
 
-// add a reason; line is the manifest's, 0 = none. A reason counts once, whatever
-// environments and platforms it holds for: the first is named.
-func (c *checker) add(line int32, format string, args ...any) {
+// problem is a reason with the places where it holds.
+type problem struct {
+	text  string
+	where []string
+}
+
+func (p problem) String() string {
+	switch n := len(p.where); {
+	case n == 0:
+		return p.text
+	case n <= 2:
+		return strings.Join(p.where, ", ") + ": " + p.text
+	default:
+		return fmt.Sprintf("%s and %d more: %s", p.where[0], n-1, p.text)
+	}
+}
+
+// add a reason; line is the manifest's, 0 = none.
+func (c *checker) add(line int32, format string, args ...any) { c.addAt("", line, format, args...) }
+
+// addAt adds a reason that holds somewhere; the same reason counts once.
+func (c *checker) addAt(where string, line int32, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if line > 0 {
 		text += fmt.Sprintf(" (line %d)", line)
 	}
-	if !slices.Contains(c.problems, text) {
-		c.problems = append(c.problems, text)
+	i := slices.IndexFunc(c.problems, func(p problem) bool { return p.text == text })
+	if i < 0 {
+		i = len(c.problems)
+		c.problems = append(c.problems, problem{text: text})
+	}
+	if where != "" && !slices.Contains(c.problems[i].where, where) {
+		c.problems[i].where = append(c.problems[i].where, where)
 	}
 }
 
@@ -101,7 +125,11 @@ func Check(p *project.Project, lock *lockfile.Lock) ([]string, error) {
 			c.add(0, "the lock has the environment %q, the manifest has not", env.Name)
 		}
 	}
-	return c.problems, nil
+	var reasons []string
+	for _, p := range c.problems {
+		reasons = append(reasons, p.String())
+	}
+	return reasons, nil
 }
 
 func (c *checker) environment(env *lockfile.Environment) error {
@@ -114,6 +142,9 @@ func (c *checker) environment(env *lockfile.Environment) error {
 	wanted, err := c.p.PlatformsOf(env.Name)
 	if err != nil {
 		return err
+	}
+	if len(wanted) == 0 {
+		return nil // pixi decides where it runs
 	}
 	all := append(slices.Clone(env.Platforms), env.Others...)
 	used := map[*lockfile.Platform]bool{}

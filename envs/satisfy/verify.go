@@ -47,8 +47,9 @@ func (e *StaleError) Unwrap() error { return ErrStale }
 const rules = "1"
 
 // Verify returns a *StaleError if a lock (its path and bytes) does not satisfy
-// its manifest. What is no pixi.lock, or cannot be read as one, is not judged:
-// whoever uses it says why.
+// its manifest. What is no pixi.lock by name and content, or cannot be read as
+// one, is not judged: a lock of another name may be another manifest's, and whoever
+// uses it says what is wrong with it.
 //
 // memory is a directory in which pairs that were in order are remembered, so
 // that the same lock and manifest are compared once; "" = none. It is the
@@ -63,7 +64,7 @@ func Verify(p *project.Project, path string, data []byte, memory string) error {
 			return nil
 		}
 	}
-	if format, err := lockfile.Detect(data); err != nil || format != lockfile.FormatPixi {
+	if format, err := lockfile.Detect(data); filepath.Base(path) != project.LockName || err != nil || format != lockfile.FormatPixi {
 		return nil
 	}
 	lock, err := lockfile.Parse(data)

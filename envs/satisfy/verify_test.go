@@ -101,14 +101,22 @@ func TestVerifyIsQuiet(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, memory := range []string{"", file, filepath.Join(file, "below")} {
-		if err := satisfy.Verify(p, "x", []byte(goodLock), memory); err != nil {
+		if err := satisfy.Verify(p, "pixi.lock", []byte(goodLock), memory); err != nil {
 			t.Errorf("%q: %v", memory, err)
 		}
 	}
 	for _, data := range []string{"", "version: 99\n", "{", "version = 1\n", "@EXPLICIT\nhttps://conda.example/c/noarch/a-1-0.conda\n", strings.Replace(goodLock, "version: 6", "version: 6\nenvironments: 3", 1)} {
-		if err := satisfy.Verify(p, "x", []byte(data), ""); err != nil {
+		if err := satisfy.Verify(p, "pixi.lock", []byte(data), ""); err != nil {
 			t.Errorf("%q: %v", data, err)
 		}
+	}
+}
+
+// A lock of another name may be another manifest's.
+func TestOtherNamesAreNotJudged(t *testing.T) {
+	p := load(t, t.TempDir(), goodManifest+"b=\"*\"\n")
+	if err := satisfy.Verify(p, "/p/old.lock", []byte(goodLock), ""); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -87,14 +87,14 @@ func (s *submission) overlay(ctx context.Context, st *submitStore, w *wanted, r 
 		}
 	}
 	wish := editable.Wish{Lock: w.shown, Trees: r.trees, Editable: w.editable}
-	a, err := wish.Apply(ctx, r.id, prefixes, os.Getenv)
+	a, err := wish.Apply(r.id, prefixes, os.Getenv)
 	if err != nil {
 		return nil, s.aboutTrees(w, err)
 	}
 	for _, note := range a.Notes {
 		fmt.Fprintf(s.stderr, "%s: hpcenv: %s\n", s.context, note)
 	}
-	return &pin.Overlay{Dir: a.Dir, PerPlatform: a.PerPlatform, Sources: a.Sources}, nil
+	return &pin.Overlay{Dir: a.Dir, PerPlatform: a.PerPlatform, Sources: a.Sources(ctx)}, nil
 }
 
 // seesOverlay checks that this node sees the overlay and the projects in it.

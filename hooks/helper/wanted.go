@@ -39,6 +39,8 @@ type wanted struct {
 	// inherited pin, if it holds for what is wanted now.
 	editable map[string]bool
 	overlay  *pin.Overlay
+	// project beside the lock; nil = none.
+	project *project.Project
 }
 
 // inline returns the activation if it is small enough to travel, else nil.
@@ -97,6 +99,7 @@ func (s *submission) wanted() (*wanted, error) {
 			return nil, refuse(api.ExitUsage, "%w", err)
 		}
 	}
+	w.project = proj
 	m, err := proj.Activation(name)
 	var unknown *project.UnknownEnvironmentError
 	switch {

@@ -1,7 +1,6 @@
 package wrapper
 
 import (
-	"context"
 	"errors"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
@@ -10,10 +9,10 @@ import (
 )
 
 // addOverlay writes what the user's own projects add to the environment.
-func (o Options) addOverlay(ctx context.Context, r *resolved) error {
+func (o Options) addOverlay(r *resolved) error {
 	wish := editable.Wish{Lock: o.Request.LockPath, Trees: r.trees, Editable: o.Editable}
 	prefixes := map[string]string{"": r.meta.Prefix}
-	a, err := wish.Apply(ctx, r.meta.ID, prefixes, func(name string) string { return getenv(o.Env, name) })
+	a, err := wish.Apply(r.meta.ID, prefixes, func(name string) string { return getenv(o.Env, name) })
 	if err != nil || a == nil {
 		return o.aboutTrees(err)
 	}

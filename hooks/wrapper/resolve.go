@@ -46,7 +46,7 @@ func (o Options) resolve(ctx context.Context) (*resolved, error) {
 			return r, err
 		}
 		if found {
-			return r, o.addOverlay(ctx, r)
+			return r, o.addOverlay(r)
 		}
 	}
 	if err := o.checkTrees(); err != nil {
@@ -55,7 +55,7 @@ func (o Options) resolve(ctx context.Context) (*resolved, error) {
 	if err := o.prepare(ctx, r); err != nil {
 		return r, err
 	}
-	return r, o.addOverlay(ctx, r)
+	return r, o.addOverlay(r)
 }
 
 // fromStore looks for a lock that is prepared already; everything missing or

@@ -76,6 +76,9 @@ func (a *app) request(path string, environments []string, all bool) (*api.Prepar
 
 // aboutLock puts the lock's path before an error that the lock is to blame for.
 func aboutLock(err error, lock string) error {
+	if err == nil {
+		return nil
+	}
 	e := service.Classify(err)
 	if !e.AboutLock || strings.Contains(e.Message, lock) {
 		return err
