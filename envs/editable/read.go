@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/hpcenv/hpcenv/envs/python/name"
 	"github.com/hpcenv/hpcenv/envs/python/requirement"
 	"github.com/hpcenv/hpcenv/envs/python/version"
@@ -216,7 +218,8 @@ func (r *reader) setVersion(text string) error {
 
 // file reads a file of the project whole.
 func (r *reader) file(path string) ([]byte, error) {
-	f, err := os.Open(r.path(path))
+	// Opening must not wait, as it would for a pipe.
+	f, err := os.OpenFile(r.path(path), os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -82,9 +82,13 @@ func (r *reader) licence() error {
 		globs = r.texts("project", "license-files")
 	}
 	for _, g := range globs {
-		found, err := filepath.Glob(filepath.Join(globQuote(r.tree.Dir), g))
-		if err != nil || filepath.IsAbs(g) || strings.Contains(g, "..") {
+		_, err := filepath.Match(g, "")
+		if err != nil || !filepath.IsLocal(g) {
 			return r.refuse(r.line("project", "license-files"), "correct it", "%q is no pattern for licence files", g)
+		}
+		found, err := filepath.Glob(filepath.Join(globQuote(r.tree.Dir), g))
+		if err != nil {
+			return err
 		}
 		for _, f := range found {
 			if rel, err := filepath.Rel(r.tree.Dir, f); err == nil && r.isFile(rel) {
