@@ -11,7 +11,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // RootVariable names the directory below which a user's overlays lie. All nodes
@@ -23,6 +26,9 @@ const RootVariable = "HPCENV_OVERLAYS"
 // home directory.
 func Root(getenv func(string) string) (string, error) {
 	if dir := getenv(RootVariable); dir != "" {
+		if strings.ContainsAny(dir, ":\n") {
+			return "", fmt.Errorf("%s=%s cannot be in PATH; next: a path without colons", RootVariable, dir)
+		}
 		if !filepath.IsAbs(dir) {
 			return "", fmt.Errorf("%s=%s is not an absolute path; next: correct it", RootVariable, dir)
 		}
@@ -83,6 +89,13 @@ func New(projects []*Project, prefixes map[string]string) (*Overlay, error) {
 // if its files are. Others see all of it or nothing.
 func (o *Overlay) Write(root, id string) (string, error) {
 	dir := filepath.Join(root, id, o.Digest)
+	// Python runs what lies there: nobody else may have put it there.
+	for _, d := range []string{dir, filepath.Dir(dir)} {
+		var st unix.Stat_t
+		if err := unix.Lstat(d, &st); err == nil && int(st.Uid) != os.Geteuid() {
+			return "", fmt.Errorf("%s belongs to the user %d, not to you; what your project adds to the environment is not put there; next: %s=DIRECTORY, one of your own that all nodes see", d, st.Uid, RootVariable)
+		}
+	}
 	if o.there(dir) {
 		return dir, nil
 	}
@@ -109,7 +122,10 @@ func (o *Overlay) there(dir string) bool {
 }
 
 func (o *Overlay) write(dir string) (err error) {
-	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
+	if err := os.MkdirAll(filepath.Dir(filepath.Dir(dir)), 0o777); err != nil {
+		return err
+	}
+	if err := os.Mkdir(filepath.Dir(dir), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	tmp, err := os.MkdirTemp(filepath.Dir(dir), ".new-")

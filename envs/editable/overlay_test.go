@@ -172,3 +172,25 @@ func TestWish(t *testing.T) {
 		t.Errorf("without trees: %+v, %v", a, err)
 	}
 }
+
+func TestOthersFilesAreNotRun(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("NOT ROOT: a directory of another user cannot be made here")
+	}
+	root, o := t.TempDir(), overlay(t, map[string]string{"": "/opt/e/a"}, sample(t))
+	dir, err := o.Write(root, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []string{dir, filepath.Dir(dir)} {
+		if err := os.Chown(d, 54321, 0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := o.Write(root, "a"); err == nil || !strings.Contains(err.Error(), d+" belongs to the user 54321") || !strings.Contains(err.Error(), "next: ") {
+			t.Errorf("%s: %v", d, err)
+		}
+		if err := os.Chown(d, 0, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
