@@ -93,6 +93,11 @@ func (r *reader) setuptoolsPrograms() error {
 	if regexp.MustCompile(`(?m)^\[(options|metadata)[.\]]`).Match(data) {
 		return r.refuse(0, "move [options] and [metadata] into pyproject.toml ([project], [tool.setuptools])", "its setup.cfg says what is installed, which is read by setuptools only")
 	}
+	for _, key := range []string{"version_file", "write_to"} {
+		if file := r.text("tool", "setuptools_scm", key); file != "" && !r.isFile(file) {
+			return r.refuse(r.line("tool", "setuptools_scm", key), "install it once where you work (`pixi install`), which writes the file", "setuptools-scm writes %s when it builds, and it is not there", file)
+		}
+	}
 	for _, key := range []string{"ext-modules", "cmdclass", "data-files", "script-files"} {
 		why := map[string]string{"ext-modules": "are compiled modules", "cmdclass": "are programs that would have to be run"}[key]
 		if why == "" {

@@ -41,6 +41,7 @@ func TestRefused(t *testing.T) {
 		"ext-modules":        {with(pyproject(setup, "[[tool.setuptools.ext-modules]]\nname = \"a\"")), "are compiled modules"},
 		"cmdclass":           {with(pyproject(setup, "[tool.setuptools.cmdclass]\na = \"b\"")), "programs"},
 		"setup.py":           {with(pyproject(setup, ""), "setup.py", "import os\nfrom setuptools import setup\nsetup()\n"), "setup.py is a program"},
+		"scm file":           {with(pyproject(setup, "[tool.setuptools_scm]\nversion_file = \"p/_v.py\"")), "writes p/_v.py"},
 		"setup.py behind":    {with(pyproject(setup, ""), "setup.py", "from setuptools import setup\nsetup()\nprint()\n"), "setup.py is a program"},
 		"setup.cfg":          {with(pyproject(setup, ""), "setup.cfg", "[options]\npackages = find:\n"), "setup.cfg says"},
 		"two packages":       {with(pyproject(setup, ""), "q/__init__.py", ""), "does not choose between p, q"},
