@@ -39,6 +39,7 @@ func makeIndex(store *cache.Store, lock *lockfile.Lock, byteCode, rules string, 
 		entry := lockfile.IndexEnvironment{Platforms: env.Subdirs()}
 		covered := map[string]*lockfile.Platform{}
 		firstProblem := ""
+		var trees []*lockfile.Platform
 		for _, subdir := range format.Platforms {
 			p, err := env.Platform(subdir)
 			if err != nil {
@@ -61,6 +62,10 @@ func makeIndex(store *cache.Store, lock *lockfile.Lock, byteCode, rules string, 
 		case len(entry.Problems) == len(covered):
 			entry.Error = firstProblem
 		default:
+			for _, subdir := range slices.Sorted(maps.Keys(covered)) {
+				trees = append(trees, covered[subdir])
+			}
+			entry.Trees = lockfile.SourceTrees(trees...)
 			entry.ID = materialize.ID(format, root, covered, options(byteCode == lockfile.ByteCodeYes, scripts(covered)))
 		}
 		index.Environments[env.Name] = entry

@@ -61,6 +61,11 @@ func (a *app) prepare(ctx context.Context, path string, f prepareFlags) error {
 		return err
 	}
 	req.Environments, req.All, req.Platforms, req.DryRun = f.environments, f.all, f.platforms, f.dryRun
+	if !a.frozen {
+		if err := a.checkTrees(req); err != nil {
+			return err
+		}
+	}
 	req.Offline = f.offline
 	svc, err := a.writer(f.dryRun)
 	if err != nil {

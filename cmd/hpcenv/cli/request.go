@@ -36,6 +36,7 @@ func (a *app) request(path string, environments []string, all bool) (*api.Prepar
 		return nil, err
 	}
 	req := &api.PrepareRequest{Lock: data, LockPath: lock, Activations: map[string][]byte{}}
+	a.editable = map[string]map[string]bool{}
 	p, err := project.Load(filepath.Dir(lock))
 	if p == nil || err != nil {
 		return req, err // a lock without a manifest is none the worse
@@ -66,6 +67,9 @@ func (a *app) request(path string, environments []string, all bool) (*api.Prepar
 		}
 		a.notes = append(a.notes, missing...)
 		req.Activations[name], _ = project.Canonical(m)
+		if a.editable[name], err = p.Editable(name); err != nil {
+			return nil, err
+		}
 	}
 	return req, nil
 }

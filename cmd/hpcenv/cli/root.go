@@ -33,6 +33,8 @@ type app struct {
 	frozen bool
 	// project is the manifest beside the lock of the request; nil = none.
 	project *project.Project
+	// editable is what the manifest says of packages by path, by environment.
+	editable map[string]map[string]bool
 	// notes for the user about what was read.
 	notes []string
 	// json: facts, and errors too, are printed as JSON on stdout.

@@ -92,6 +92,7 @@ func (a *app) wrap(ctx context.Context, f wrapFlags, do func(context.Context, wr
 		Store:       c.Store,
 		Request:     *req,
 		Environment: f.environment,
+		Editable:    a.editable[f.environment],
 		LinkScripts: prepare.RulesDigest(rules),
 		Env:         os.Environ(),
 		Stdout:      a.stdout,
