@@ -101,14 +101,14 @@ check:
 servers:
 	@contrib/setup/servers.sh make >/dev/null || echo "the servers of the channel tests could not be made"
 
-unit: servers | $(RESULTS)
+unit: servers oracle-venv | $(RESULTS)
 	contrib/ci/gotest.sh $(RESULTS)/unit.json -race -timeout 10m ./...
 
 ctest:
 	$(MAKE) --no-print-directory -s -C slurm/spank CC=$(CC) OUT=$(CURDIR)/$(BUILD)/shim/amd64 test
 
-# The reference installer, in a virtual environment of the cache. Without it (no
-# network) the oracle's tests say so and are skipped; in CI they fail.
+# The peers that tests compare with, in a virtual environment of the cache. Without
+# it (no network) those tests say so and are skipped; in CI they fail.
 oracle-venv:
 	@contrib/setup/oracle.sh make >/dev/null || echo "the oracle's virtual environment could not be made"
 	@contrib/setup/oracle-wheels.sh make >/dev/null || echo "the real wheels could not be fetched"
