@@ -25,6 +25,9 @@
 //	                                 need, and the Python that compiles for another
 //	                                 platform
 //
+// Local source trees (editable projects) are in no bundle: they are used where they
+// lie. Plan.Trees and Bundle.Trees name them.
+//
 // The lock's own bytes give an environment the id that it has everywhere. A pack
 // of pixi-pack has no lock; one is derived from its channel (derive.go), always the
 // same for the same pack.

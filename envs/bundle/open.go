@@ -32,6 +32,9 @@ type Bundle struct {
 	Derived     bool
 	PackVersion string
 
+	// Trees are the local source trees of the contents, which no bundle has.
+	Trees []lockfile.SourceTree
+
 	tree     tree
 	archives map[string]member
 }
@@ -156,6 +159,7 @@ func (b *Bundle) complete() error {
 	if len(b.Contents) == 0 {
 		return fmt.Errorf("%w: it says of no environment that it holds it", ErrBundle)
 	}
+	var platforms []*lockfile.Platform
 	for _, c := range b.Contents {
 		env, err := lock.Environment(c.Environment)
 		if err != nil {
@@ -165,6 +169,7 @@ func (b *Bundle) complete() error {
 		if err != nil {
 			return err
 		}
+		platforms = append(platforms, p)
 		for _, a := range archivesOf(p) {
 			if a.err != nil {
 				return a.err
@@ -174,6 +179,7 @@ func (b *Bundle) complete() error {
 			}
 		}
 	}
+	b.Trees = lockfile.SourceTrees(platforms...)
 	return nil
 }
 

@@ -28,6 +28,9 @@ type Project struct {
 type Plan struct {
 	// Contents in the order asked for. The first is what pixi-unpack and conda see.
 	Contents []Content
+	// Trees are the local source trees of the contents. They are used where they
+	// lie, so a bundle has none of them.
+	Trees []lockfile.SourceTree
 	// Skipped: one line per environment and platform that was asked for and is not
 	// in the lock.
 	Skipped []string
@@ -136,7 +139,7 @@ type target struct {
 	platform    *lockfile.Platform
 }
 
-// choose fills in Contents and Skipped.
+// choose fills in Contents, Trees and Skipped.
 func (p *Plan) choose(lock *lockfile.Lock, names []string, all bool, platforms []string) (targets []target, err error) {
 	switch {
 	case all:
@@ -149,6 +152,7 @@ func (p *Plan) choose(lock *lockfile.Lock, names []string, all bool, platforms [
 	}
 	var faults []error
 	var absent error
+	var used []*lockfile.Platform
 	for _, name := range unique(names) {
 		env, err := lock.Environment(name)
 		if err != nil {
@@ -178,6 +182,7 @@ func (p *Plan) choose(lock *lockfile.Lock, names []string, all bool, platforms [
 			}
 			p.Contents = append(p.Contents, Content{Environment: name, Platform: subdir})
 			targets = append(targets, target{env, pl})
+			used = append(used, pl)
 		}
 	}
 	switch {
@@ -186,6 +191,7 @@ func (p *Plan) choose(lock *lockfile.Lock, names []string, all bool, platforms [
 	case len(targets) == 0:
 		return nil, absent
 	}
+	p.Trees = lockfile.SourceTrees(used...)
 	return targets, nil
 }
 
@@ -211,7 +217,7 @@ func archivesOf(p *lockfile.Platform) []locked {
 		src, err := prepare.Source(c)
 		out = append(out, locked{path.Join(channelDir, c.Subdir, c.FileName), src, err})
 	}
-	for _, w := range p.PyPI {
+	for _, w := range p.Installed() {
 		src, err := wheelSource(w)
 		out = append(out, locked{path.Join(pypiDir, w.FileName), src, err})
 	}

@@ -13,19 +13,30 @@ type ProblemsError struct {
 	Platform string
 	// Problems, one sentence each, in the lock's order.
 	Problems []string
+	// Next are steps that some of them need, each once; may be empty.
+	Next []string
 }
 
 func (e *ProblemsError) Error() string {
-	return fmt.Sprintf("%s: platform %s: %s", ErrLock, e.Platform, strings.Join(e.Problems, "; "))
+	text := fmt.Sprintf("%s: platform %s: ", ErrLock, e.Platform)
+	if len(e.Problems) == 1 {
+		text += e.Problems[0]
+	} else { // a line each, or nobody finds them
+		text += fmt.Sprintf("%d reasons:\n  ", len(e.Problems)) + strings.Join(e.Problems, "\n  ")
+	}
+	for _, step := range e.Next {
+		text += "; next: " + step
+	}
+	return text
 }
 
 func (e *ProblemsError) Unwrap() error { return ErrLock }
 
-func (p *Platform) problems(list []string) error {
+func (p *Platform) problems(list []string, next ...string) error {
 	if len(list) == 0 {
 		return nil
 	}
-	return &ProblemsError{Platform: p.Name, Problems: list}
+	return &ProblemsError{Platform: p.Name, Problems: list, Next: next}
 }
 
 // Check looks whether the packages of a platform fit together: one record per
@@ -44,25 +55,66 @@ func (p *Platform) Supported() error { return p.problems(p.unsupported()) }
 // is a *ProblemsError that names everything.
 func (p *Platform) Validate() error {
 	list := append(p.unsupported(), p.inconsistencies()...)
+	var md5, nothing, wheels unhashed
 	for _, pkg := range p.Conda {
 		switch {
 		case pkg.SHA256 != "":
 		case pkg.MD5 != "":
-			list = append(list, fmt.Sprintf("%s (line %d) has an md5 but no sha256; next: %s", pkg.Dist(), pkg.Line, rehash))
+			md5.add(pkg.Dist(), pkg.Line)
 		default:
-			list = append(list, fmt.Sprintf("%s (line %d) has no sha256; next: %s", pkg.Dist(), pkg.Line, rehash))
+			nothing.add(pkg.Dist(), pkg.Line)
 		}
 	}
 	for _, pkg := range p.PyPI {
 		if pkg.Kind == PyPIWheel && pkg.SHA256 == "" {
-			list = append(list, fmt.Sprintf("%s (line %d) has no sha256, so its bytes could not be checked; next: write the lock anew with hashes", pkg.FileName, pkg.Line))
+			wheels.add(pkg.FileName, pkg.Line)
 		}
 	}
-	return p.problems(list)
+	var next []string
+	if len(list) > 0 && len(md5)+len(nothing)+len(wheels) > 0 {
+		next = append(next, "take out of the environment what cannot be installed")
+	}
+	list = append(list, md5.problem("an md5 but no sha256")...)
+	list = append(list, nothing.problem("no sha256")...)
+	list = append(list, wheels.problem("no sha256, so what comes could not be checked")...)
+	if len(md5)+len(nothing) > 0 {
+		next = append(next, rehash)
+	}
+	if len(wheels) > 0 {
+		next = append(next, rehashWheels)
+	}
+	return p.problems(list, next...)
 }
 
-// rehash is how sha256 hashes come into a lock, by the tool that wrote it.
-const rehash = "write the lock anew with them (`pixi lock`, `conda-lock lock` or `conda list --explicit --sha256`), from a channel that publishes them"
+// How sha256 hashes come into a lock, by the tool that wrote it.
+const (
+	rehash       = "write the lock anew with hashes (`pixi lock`, `conda-lock lock` or `conda list --explicit --sha256`), from a channel that publishes them"
+	rehashWheels = "write the lock anew (`pixi lock`, `conda-lock lock`) from an index that publishes the hashes of its wheels"
+)
+
+// unhashed are packages without a sha256, each with its line.
+type unhashed []string
+
+func (u *unhashed) add(name string, line int) {
+	*u = append(*u, fmt.Sprintf("%s (line %d)", name, line))
+}
+
+// namedUnhashed is how many are named: a list without hashes has none for anything.
+const namedUnhashed = 10
+
+// problem says of all of them at once what they have; nil if there are none.
+func (u unhashed) problem(have string) []string {
+	switch n := len(u); {
+	case n == 0:
+		return nil
+	case n == 1:
+		return []string{u[0] + " has " + have}
+	case n > namedUnhashed:
+		return []string{fmt.Sprintf("%d packages have %s: %s and %d more", n, have, strings.Join(u[:namedUnhashed], ", "), n-namedUnhashed)}
+	default:
+		return []string{fmt.Sprintf("%d packages have %s: %s", n, have, strings.Join(u, ", "))}
+	}
+}
 
 // Dist is name-version-build, as messages call a package.
 func (c *CondaPackage) Dist() string { return c.Name + "-" + c.Version + "-" + c.Build }

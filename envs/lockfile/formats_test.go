@@ -225,3 +225,28 @@ func TestDetect(t *testing.T) {
 		}
 	}
 }
+
+// TestManyWithoutHashes: a list without hashes is one reason and one step, however
+// long it is.
+func TestManyWithoutHashes(t *testing.T) {
+	text := "# platform: linux-64\n@EXPLICIT\n"
+	for _, name := range strings.Split("abcdefghijklm", "") {
+		text += "https://conda.example/m/linux-64/" + name + "-1-0.conda\n"
+	}
+	p, err := mustParse(t, text).Environments[0].Platform("linux-64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = p.Validate()
+	wantError(t, err, "13 packages have no sha256: a-1-0 (line 3), ", "j-1-0 (line 12) and 3 more; next: ")
+	if n := strings.Count(err.Error(), "next: "); n != 1 {
+		t.Errorf("%d steps: %v", n, err)
+	}
+	// What else is wrong stands on lines of its own.
+	text = "version: 6\nenvironments:\n  default:\n    channels: []\n    packages:\n      linux-64:\n      - conda: https://conda.example/m/linux-64/a-1-0.conda\n      - conda: ./src\npackages:\n" +
+		"- conda: https://conda.example/m/linux-64/a-1-0.conda\n- conda: ./src\n  name: s\n  version: '1'\n  build: h\n  subdir: linux-64\n"
+	if p, err = mustParse(t, text).Environments[0].Platform("linux-64"); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, p.Validate(), "2 reasons:\n  s (./src, line 11) is a source package", "\n  a-1-0 (line 10) has no sha256; next: take out", "; next: write the lock anew")
+}

@@ -2,6 +2,7 @@ package lockinfo
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,11 +54,15 @@ func describe(p *lockfile.Platform, known Known) Platform {
 	for _, c := range p.Conda {
 		count(c.SHA256, c.Size)
 	}
-	for _, w := range p.PyPI {
+	for _, w := range p.Installed() {
 		count(w.SHA256, w.Size)
 	}
-	for _, u := range p.Unsupported {
-		out.Unsupported = append(out.Unsupported, fmt.Sprintf("%s (%s): %s", u.Name, lockfile.RedactURL(u.Location), u.Reason))
+	for _, t := range lockfile.SourceTrees(p) {
+		out.Trees = append(out.Trees, fmt.Sprintf("%s (%s)", t.Name, lockfile.RedactURL(t.Location)))
+	}
+	var problems *lockfile.ProblemsError
+	if errors.As(p.Supported(), &problems) {
+		out.Unsupported = problems.Problems
 	}
 	out.Warnings = warnings(p, out.Stack)
 	return out

@@ -34,7 +34,8 @@ func TestDescribe(t *testing.T) {
 		},
 		PyPI: []*lockfile.PyPIPackage{
 			{Name: "libucx_cu12", Version: "1.18.1", Kind: lockfile.PyPIWheel, SHA256: sha("b"), Size: 14000},
-			{Name: "own", Kind: lockfile.PyPIDirectory},
+			{Name: "own", Kind: lockfile.PyPIDirectory, Location: "./own"},
+			{Name: "built", Kind: lockfile.PyPISdist, SHA256: sha("f"), Location: "https://pypi.example/built-1.tar.gz", Line: 9, Size: 1},
 		},
 	}
 	arm := &lockfile.Platform{Name: "linux-aarch64", Subdir: "linux-aarch64", VirtualPackages: []string{"__glibc=2.28"},
@@ -42,8 +43,8 @@ func TestDescribe(t *testing.T) {
 	got := lockinfo.Describe(lock("d1", x86, arm), "pixi.lock 6", func(sha256 string) (int, bool) { return 40, sha256 == sha("a") })
 	env := got.Environments[0]
 	wantX86 := lockinfo.Platform{
-		Name: "linux-64", Subdir: "linux-64", Conda: 4, PyPI: 2, Bytes: 49000, UnknownSizes: 2,
-		Files: 40 + 4 + 2 + 3 + 2*lockinfo.GuessFiles(0), Estimated: true,
+		Name: "linux-64", Subdir: "linux-64", Conda: 4, PyPI: 3, Bytes: 49001, UnknownSizes: 1,
+		Files: 40 + 4 + 2 + 3 + lockinfo.GuessFiles(0) + lockinfo.GuessFiles(1), Estimated: true,
 		Requirements: []lockinfo.Requirement{
 			{Spec: "__cuda", Packages: []string{"legate"}},
 			{Spec: "__cuda >=12", If: true, Packages: []string{"cuda-version"}},
@@ -55,6 +56,13 @@ func TestDescribe(t *testing.T) {
 			{Part: "CUDA", Package: "cuda-version-12.9-h0", Origin: "https://conda.example/main"},
 		},
 	}
+	if trees := env.Platforms[1].Trees; len(trees) != 1 || trees[0] != "own (./own)" {
+		t.Errorf("source trees: %q", trees)
+	}
+	if not := env.Platforms[1].Unsupported; len(not) != 1 || !strings.Contains(not[0], "built (https://pypi.example/built-1.tar.gz, line 9) is a Python source archive") {
+		t.Errorf("not installable: %q", not)
+	}
+	env.Platforms[1].Trees, env.Platforms[1].Unsupported = nil, nil
 	warned := env.Platforms[1].Warnings
 	env.Platforms[1].Warnings = nil
 	if d := cmp.Diff(wantX86, env.Platforms[1]); d != "" {

@@ -43,6 +43,8 @@ type Platform struct {
 	Requirements []Requirement `json:"requirements"`
 	// Stack is what programs communicate and compute with.
 	Stack []Component `json:"stack"`
+	// Trees are local source trees, which are used where they lie.
+	Trees []string `json:"source_trees,omitempty"`
 	// Unsupported entries, with the reason.
 	Unsupported []string `json:"unsupported,omitempty"`
 	Warnings    []string `json:"warnings,omitempty"`

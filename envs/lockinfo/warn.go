@@ -34,7 +34,7 @@ func warnings(p *lockfile.Platform, stack []Component) []string {
 		}
 	}
 	if names := unhashed(p); len(names) > 0 {
-		out = append(out, fmt.Sprintf("%d entries have no sha256, so nobody can tell whether what comes is what was locked: %s; next: lock again (pixi lock)", len(names), few(names)))
+		out = append(out, fmt.Sprintf("%d entries have no sha256, so nobody can tell whether what comes is what was locked: %s; next: lock again with hashes (`pixi lock`, `conda-lock lock`, `conda list --explicit --sha256`)", len(names), few(names)))
 	}
 	return append(out, frozenGlobs(p)...)
 }

@@ -104,9 +104,15 @@ func (r *run) offline(missing []locked) error {
 		absent = append(absent[:10], fmt.Sprintf("and %d more", n-10))
 		fallthrough
 	default:
-		return fmt.Errorf("%w: %w: %d of the lock's packages are missing: %s", cache.ErrFetch, cache.ErrOffline, n, strings.Join(absent, ", "))
+		return absentError(fmt.Sprintf("%d of the lock's packages are not in the store, and --offline forbids to fetch them: %s", n, strings.Join(absent, ", ")))
 	}
 }
+
+// absentError names what is not there offline.
+type absentError string
+
+func (e absentError) Error() string   { return string(e) }
+func (e absentError) Unwrap() []error { return []error{cache.ErrFetch, cache.ErrOffline} }
 
 // CredentialInLock returns the line of a lock's first URL that holds a credential;
 // 0 = none does. It looks at the text: whatever names a URL counts, of any format.

@@ -63,7 +63,7 @@ func FindLock(start string) (lock, note string, err error) {
 		return "", "", err
 	}
 	if !found {
-		return "", "", fmt.Errorf("%w: the directory %s has no %s; next: run `pixi lock` in it%s", ErrNoLock, path, namesText(), above(filepath.Dir(path)))
+		return "", "", fmt.Errorf("%w: the directory %s has no %s; next: %s%s", ErrNoLock, path, namesText(), lockHere(path, "run `pixi lock` in it"), above(filepath.Dir(path)))
 	}
 	return lock, choice(lock, ""), nil
 }
@@ -84,10 +84,28 @@ func nearest() (lock, note string, err error) {
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			return "", "", fmt.Errorf("%w: no %s in %s or any directory above; next: run `pixi lock` in your project, or give the path of a lock", ErrNoLock, namesText(), start)
+			return "", "", fmt.Errorf("%w: no %s in %s or any directory above; next: %s, or give the path of a lock", ErrNoLock, namesText(), start, lockHere(start, "run `pixi lock` in your project"))
 		}
 		dir = parent
 	}
+}
+
+// lockHere is how a directory gets a lock: of an environment.yml alone a project is
+// made first; otherwise is for all else.
+func lockHere(dir, otherwise string) string {
+	there := func(name string) bool {
+		info, err := os.Stat(filepath.Join(dir, name))
+		return err == nil && info.Mode().IsRegular()
+	}
+	if there("pixi.toml") || there("pyproject.toml") {
+		return otherwise
+	}
+	for _, name := range []string{"environment.yml", "environment.yaml"} {
+		if there(name) {
+			return fmt.Sprintf("`pixi init --import %s` makes a project of the %s there, and `pixi lock` its lock", name, name)
+		}
+	}
+	return otherwise
 }
 
 // namesText lists what was looked for.

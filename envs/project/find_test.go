@@ -2,6 +2,7 @@ package project_test
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -94,5 +95,29 @@ func TestFindOtherLocks(t *testing.T) {
 	_, _, err := project.FindLock("")
 	if !errors.Is(err, project.ErrNoLock) || !strings.Contains(err.Error(), "pylock.a.toml, pylock.b.toml") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestEnvironmentYMLAlone: `pixi lock` does nothing in a directory that has no
+// manifest but an environment.yml.
+func TestEnvironmentYMLAlone(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const step = "next: `pixi init --import environment.yaml` makes a project"
+	file("environment.yaml")
+	t.Chdir(dir)
+	for _, start := range []string{"", dir} {
+		if _, _, err := project.FindLock(start); !errors.Is(err, project.ErrNoLock) || !strings.Contains(err.Error(), step) {
+			t.Errorf("%q: %v", start, err)
+		}
+	}
+	file("pixi.toml")
+	if _, _, err := project.FindLock(dir); !errors.Is(err, project.ErrNoLock) || !strings.Contains(err.Error(), "next: run `pixi lock` in it") {
+		t.Error(err)
 	}
 }

@@ -148,7 +148,7 @@ func execute(argv, env []string, id string) (int, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			code = ExitNotFound
 		}
-		return code, fmt.Errorf("%s: %w\nnext: is it spelled right, and in the environment? hpcenv inspect --packages %s lists what it holds", argv[0], err, id[:min(8, len(id))])
+		return code, fmt.Errorf("%s: %w\nnext: is it spelled right, and of a package in the environment (hpcenv inspect --packages %s)? hpcenv run --list names the project's tasks", argv[0], err, id[:min(8, len(id))])
 	}
 	err = unix.Exec(path, argv, env)
 	if errors.Is(err, unix.ENOEXEC) {
@@ -187,8 +187,14 @@ func lookPath(name, path string) (string, error) {
 	if blocked != nil {
 		return "", blocked
 	}
-	return "", fmt.Errorf("command not found in PATH: %w", fs.ErrNotExist)
+	return "", notFound{}
 }
+
+// notFound is the error for a command that PATH does not have.
+type notFound struct{}
+
+func (notFound) Error() string { return "command not found in the environment's PATH" }
+func (notFound) Unwrap() error { return fs.ErrNotExist }
 
 func runnable(path string) error {
 	info, err := os.Stat(path)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -32,10 +33,11 @@ func (a *app) bundleCreateCmd() *cobra.Command {
 		Use:   "create [LOCK] -o FILE",
 		Short: "Write environments of a lock, with all their packages, into one file",
 		Long: `Write environments of a lock, with all their packages, into one file. LOCK is a
-pixi.lock or a directory with one; without it, the nearest pixi.lock upwards counts.
+lock or a directory with one; without it, the nearest lock upwards counts.
 
 The first environment and platform is what pixi-unpack and conda find in the file; all
-of them are what hpcenv bundle load makes. The same lock gives the same bytes.`,
+of them are what hpcenv bundle load makes. The same lock gives the same bytes. Projects
+that are used from their source trees are not in the file.`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path, err := onePath(args, f.lock)
@@ -64,7 +66,9 @@ type bundleFacts struct {
 	LockDigest string           `json:"lock_digest"`
 	Contents   []bundle.Content `json:"contents"`
 	Packages   int              `json:"packages"`
-	Skipped    []string         `json:"skipped,omitempty"`
+	// Trees are the projects of the lock that the file does not have.
+	Trees   []string `json:"source_trees,omitempty"`
+	Skipped []string `json:"skipped,omitempty"`
 }
 
 func (a *app) bundleCreate(ctx context.Context, path string, f bundleFlags) error {
@@ -74,6 +78,13 @@ func (a *app) bundleCreate(ctx context.Context, path string, f bundleFlags) erro
 	req, err := a.request(path, f.environments, f.all)
 	if err != nil {
 		return err
+	}
+	if !a.takenAsIs() {
+		trees := *req
+		trees.Environments, trees.All = f.environments, f.all
+		if err := a.checkTrees(&trees); err != nil {
+			return err
+		}
 	}
 	lock := req.LockPath
 	pr := bundle.Project{LockName: filepath.Base(lock), Dir: filepath.Dir(lock), Lock: req.Lock}
@@ -219,7 +230,7 @@ func (a *app) bundleWrite(ctx context.Context, out string, plan *bundle.Plan, pa
 	}
 	facts := bundleFacts{
 		File: out, Bytes: st.Size(), SHA256: hex.EncodeToString(h.Sum(nil)), LockDigest: plan.Digest(), Contents: plan.Contents,
-		Packages: len(plan.Sources()), Skipped: plan.Skipped,
+		Packages: len(plan.Sources()), Trees: treesText(plan.Trees), Skipped: plan.Skipped,
 	}
 	if a.json {
 		return a.printJSON(facts)
@@ -251,6 +262,9 @@ func (a *app) bundleWritten(b bundleFacts) error {
 			who = "hpcenv, pixi-unpack, conda"
 		}
 		fmt.Fprintf(w, "  %-12s  %-14s for %s\n", c.Environment, c.Platform, who)
+	}
+	if len(b.Trees) > 0 {
+		fmt.Fprintf(w, "note: used from its source tree, and not in the file: %s; bring the project's directory, too\n", strings.Join(b.Trees, ", "))
 	}
 	_, err := fmt.Fprintf(w, "next: hpcenv bundle load %s, on the cluster\n", filepath.Base(b.File))
 	return err

@@ -50,6 +50,9 @@ What is loaded into the cluster's store is readable by everyone there.`,
 
 func (a *app) bundleLoad(ctx context.Context, file string, f loadFlags) (err error) {
 	membound.Set()
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		return api.Errorf(api.ExitUsage, "%s: there is no such bundle\nnext: give the file that hpcenv bundle create or pixi-pack wrote", file)
+	}
 	b, err := bundle.Open(file)
 	if err != nil {
 		return aboutLock(aboutFile(err, file), file)
@@ -99,7 +102,7 @@ func (a *app) bundleLoad(ctx context.Context, file string, f loadFlags) (err err
 		}
 		return aboutLock(err, file)
 	}
-	a.loadNotes(b)
+	a.loadNotes(b, f.project)
 	result.Notes = append(a.notes, result.Notes...)
 	if a.json {
 		return a.printJSON(result)
@@ -124,7 +127,17 @@ func telling(b *bundle.Bundle, shown progress) api.Held {
 }
 
 // loadNotes says what the user may not expect.
-func (a *app) loadNotes(b *bundle.Bundle) {
+func (a *app) loadNotes(b *bundle.Bundle, project string) {
+	if len(b.Trees) > 0 {
+		text := "used from its source tree, which no bundle has: " + strings.Join(treesText(b.Trees), ", ") + "; "
+		if project == "" {
+			text += "jobs need the lock in the project's directory"
+			a.elsewhere = true
+		} else {
+			text += "bring it to " + project + ", from where these paths count"
+		}
+		a.notes = append(a.notes, text)
+	}
 	if !b.Derived {
 		return
 	}

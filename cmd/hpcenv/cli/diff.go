@@ -61,11 +61,11 @@ func diffText(out io.Writer, d *lockinfo.Difference) error {
 		}
 		for _, p := range e.Removed {
 			name, rest, _ := strings.Cut(p, " ")
-			fmt.Fprintf(w, "  - %s\t%s\t\n", name, rest)
+			fmt.Fprintf(w, "  - %s\t%s\n", name, rest)
 		}
 		for _, p := range e.Added {
 			name, rest, _ := strings.Cut(p, " ")
-			fmt.Fprintf(w, "  + %s\t%s\t\n", name, rest)
+			fmt.Fprintf(w, "  + %s\t%s\n", name, rest)
 		}
 		if err := w.Flush(); err != nil {
 			return err
@@ -79,12 +79,8 @@ func fetchText(n int, bytes int64, unknown int) string {
 	if n == 0 {
 		return "nothing to fetch"
 	}
-	text := fmt.Sprintf("%d packages to fetch, %s", n, bytesText(bytes))
 	if n == 1 {
-		text = "1 package to fetch, " + bytesText(bytes)
+		return "1 package to fetch, " + sizesText(bytes, unknown)
 	}
-	if unknown > 0 {
-		text += fmt.Sprintf(" and %d of unknown size", unknown)
-	}
-	return text
+	return fmt.Sprintf("%d packages to fetch, %s", n, sizesText(bytes, unknown))
 }

@@ -119,13 +119,10 @@ func (a *app) inspectLock(path, platform string, environments []string) error {
 func lockText(out io.Writer, r *lockinfo.Report) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "lock\t%s\nformat\t%s\n\n", r.Digest, r.Format)
-	fmt.Fprintln(w, "ENVIRONMENT\tPLATFORM\tCONDA\tPYPI\tTO FETCH AT MOST\tFILES")
+	fmt.Fprintln(w, "ENVIRONMENT\tPLATFORM\tCONDA\tPYPI\tARCHIVES\tFILES")
 	for _, e := range r.Environments {
 		for _, p := range e.Platforms {
-			size := bytesText(p.Bytes)
-			if p.UnknownSizes > 0 {
-				size += fmt.Sprintf(" and %d of unknown size", p.UnknownSizes)
-			}
+			size := sizesText(p.Bytes, p.UnknownSizes)
 			files := countText(p.Files)
 			if p.Estimated {
 				files = "about " + files
@@ -155,6 +152,17 @@ func lockText(out io.Writer, r *lockinfo.Report) error {
 	return nil
 }
 
+// sizesText is a size in bytes that leaves out what is not known.
+func sizesText(bytes int64, unknown int) string {
+	switch {
+	case unknown == 0:
+		return bytesText(bytes)
+	case bytes == 0:
+		return fmt.Sprintf("%d of unknown size", unknown)
+	}
+	return fmt.Sprintf("%s and %d of unknown size", bytesText(bytes), unknown)
+}
+
 func platformText(p lockinfo.Platform) string {
 	if p.Name != p.Subdir {
 		return p.Name + " (" + p.Subdir + ")"
@@ -163,7 +171,7 @@ func platformText(p lockinfo.Platform) string {
 }
 
 func platformDetail(out io.Writer, e lockinfo.Environment, p lockinfo.Platform) error {
-	if len(p.Requirements)+len(p.Stack)+len(p.Unsupported)+len(p.Warnings) == 0 {
+	if len(p.Requirements)+len(p.Stack)+len(p.Trees)+len(p.Unsupported)+len(p.Warnings) == 0 {
 		return nil
 	}
 	fmt.Fprintf(out, "\n%s, %s\n", e.Name, platformText(p))
@@ -185,6 +193,9 @@ func platformDetail(out io.Writer, e lockinfo.Environment, p lockinfo.Platform) 
 	}
 	if err := w.Flush(); err != nil {
 		return err
+	}
+	for _, t := range p.Trees {
+		fmt.Fprintf(out, "  from its source tree: %s\n", t)
 	}
 	for _, u := range p.Unsupported {
 		fmt.Fprintf(out, "  cannot be installed: %s\n", u)

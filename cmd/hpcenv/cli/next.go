@@ -17,7 +17,10 @@ func (a *app) next(ctx context.Context, svc api.Service, req *api.PrepareRequest
 	if len(r.Environments) > 0 && r.Environments[0].Name != "default" {
 		name = r.Environments[0].Name
 	}
-	where := a.fromHere(req.LockPath)
+	where, there := a.fromHere(req.LockPath), ""
+	if a.elsewhere {
+		where, there = ".", ", in the project's directory"
+	}
 	if !submits(ctx, svc, req.Offline) {
 		cmd := "hpcenv run"
 		if where != "." {
@@ -26,13 +29,13 @@ func (a *app) next(ctx context.Context, svc api.Service, req *api.PrepareRequest
 		if name != "" {
 			cmd += " -e " + shellword.Quote(name)
 		}
-		return cmd + " -- COMMAND"
+		return cmd + " -- COMMAND" + there
 	}
 	cmd := "sbatch --env-lock=" + shellword.Quote(where)
 	if name != "" {
 		cmd += " --env-name=" + shellword.Quote(name)
 	}
-	return cmd + " job.sh"
+	return cmd + " job.sh" + there
 }
 
 // submits tells whether sbatch is what comes next. Slurm's programs look at the

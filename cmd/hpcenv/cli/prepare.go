@@ -61,7 +61,7 @@ func (a *app) prepare(ctx context.Context, path string, f prepareFlags) error {
 		return err
 	}
 	req.Environments, req.All, req.Platforms, req.DryRun = f.environments, f.all, f.platforms, f.dryRun
-	if !a.frozen {
+	if !a.takenAsIs() {
 		if err := a.checkTrees(req); err != nil {
 			return err
 		}

@@ -42,7 +42,7 @@ func (a *app) request(path string, environments []string, all bool) (*api.Prepar
 		return req, err // a lock without a manifest is none the worse
 	}
 	a.project = p
-	if !a.frozen && !satisfy.Frozen(a.getenv("HPCENV_FROZEN")) {
+	if !a.takenAsIs() {
 		if err := satisfy.Verify(p, lock, data, satisfy.Memory()); err != nil {
 			return nil, err
 		}

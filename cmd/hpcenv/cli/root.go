@@ -37,6 +37,9 @@ type app struct {
 	editable map[string]map[string]bool
 	// notes for the user about what was read.
 	notes []string
+	// elsewhere: what is made can be used in the project's directory only, which is
+	// not known.
+	elsewhere bool
 	// json: facts, and errors too, are printed as JSON on stdout.
 	json bool
 	// code, if set, is the exit code of a command that hpcenv ran.
@@ -96,7 +99,7 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "hpcenv",
 		Short: "Locked environments on every node of a Slurm cluster",
-		Long: `hpcenv gives every node of a Slurm job the environment that a pixi.lock
+		Long: `hpcenv gives every node of a Slurm job the environment that a lock file
 names, fitting that node.
 
   hpcenv prepare                     fetch and build what the lock names

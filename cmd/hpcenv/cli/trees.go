@@ -2,10 +2,12 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/editable"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/envs/satisfy"
 )
 
 // checkTrees refuses what jobs could not use of the lock's local source trees, all
@@ -40,4 +42,16 @@ func (a *app) checkTrees(req *api.PrepareRequest) error {
 		}
 	}
 	return nil
+}
+
+// takenAsIs: the user takes locks as they are (--frozen, HPCENV_FROZEN).
+func (a *app) takenAsIs() bool { return a.frozen || satisfy.Frozen(a.getenv("HPCENV_FROZEN")) }
+
+// treesText names source trees with their places.
+func treesText(trees []lockfile.SourceTree) []string {
+	var out []string
+	for _, t := range trees {
+		out = append(out, fmt.Sprintf("%s (%s)", t.Name, lockfile.RedactURL(t.Location)))
+	}
+	return out
 }
