@@ -255,7 +255,11 @@ func (a *app) bundleWritten(b bundleFacts) error {
 	for _, s := range b.Skipped {
 		fmt.Fprintln(w, s)
 	}
-	fmt.Fprintf(w, "%s: %d packages, %s, sha256 %s\n", b.File, b.Packages, bytesText(b.Bytes), b.SHA256)
+	packages := fmt.Sprintf("%d packages", b.Packages)
+	if b.Packages == 1 {
+		packages = "1 package"
+	}
+	fmt.Fprintf(w, "%s: %s, %s, sha256 %s\n", b.File, packages, bytesText(b.Bytes), b.SHA256)
 	for i, c := range b.Contents {
 		who := "hpcenv"
 		if i == 0 {
