@@ -1,0 +1,128 @@
+package pyenv
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/envs/lockfile/target"
+	"github.com/hpcenv/hpcenv/envs/python"
+)
+
+// Made is an environment of a lock that names none.
+type Made struct {
+	// Lock has the one environment.
+	Lock *lockfile.Lock
+	// Lacking says of platforms that the environment does not have why.
+	Lacking map[string]string
+	// Outside are projects that are used from their source trees, each as `name
+	// (path)`: they are no part of the environment.
+	Outside []string
+	// Offer is the part of the site's that was taken: with it, Make makes the same.
+	Offer *Offer
+}
+
+// Make makes the environment that a wish means, for those of the platforms that
+// can have it: one version of Python for all platforms for which a Python that
+// fits is offered. The error wraps python.ErrInterpreter, python.ErrSelection or
+// lockfile.ErrLock; it is returned where no platform can have the environment.
+func Make(source target.Source, wish python.Wish, platforms []string, offer *Offer) (*Made, error) {
+	if offer == nil || len(offer.Interpreters) == 0 {
+		if offer == nil {
+			offer = &Offer{}
+		}
+		return nil, offer.none()
+	}
+	glibc, err := offer.glibc()
+	if err != nil {
+		return nil, err
+	}
+	m := &Made{Lacking: map[string]string{}, Offer: &Offer{Glibc: offer.Glibc}}
+	var served []string
+	for _, p := range platforms {
+		if _, err := python.Choose(offer.Interpreters, []string{p}, wish.Python, source.Requires()); err == nil {
+			served = append(served, p)
+		} else {
+			m.Lacking[p] = firstLine(err)
+		}
+	}
+	if len(served) == 0 {
+		served = platforms // so that the refusal is about all of them
+	}
+	chosen, err := python.Choose(offer.Interpreters, served, wish.Python, source.Requires())
+	if err != nil {
+		return nil, err
+	}
+	env := &lockfile.Environment{}
+	var trouble []error
+	for _, i := range chosen {
+		m.Offer.Interpreters = append(m.Offer.Interpreters, i)
+		one, err := target.Make(source, target.Want{
+			Selection: wish.Selection, Platforms: []string{i.Platform}, Glibc: glibc, Interpreters: []python.Interpreter{i}, Python: wish.Python,
+		})
+		if errors.Is(err, python.ErrSelection) {
+			return nil, err // the same on every platform
+		}
+		var p *lockfile.Platform
+		if err == nil {
+			p = one.Lock.Environments[0].Platforms[0]
+			m.outside(p)
+			if p.Conda, err = condaPackages(&i); err == nil {
+				err = p.Validate()
+			}
+		}
+		if err != nil {
+			trouble = append(trouble, err)
+			m.Lacking[i.Platform] = firstLine(err)
+			continue
+		}
+		m.Lock, env.Platforms = one.Lock, append(env.Platforms, p)
+	}
+	if len(env.Platforms) == 0 {
+		return nil, errors.Join(trouble...)
+	}
+	env.Name = wish.String()
+	m.Lock.Environments = []*lockfile.Environment{env}
+	return m, nil
+}
+
+// outside takes the projects out of a platform that are used from their sources.
+func (m *Made) outside(p *lockfile.Platform) {
+	p.PyPI = slices.DeleteFunc(p.PyPI, func(pkg *lockfile.PyPIPackage) bool {
+		out := pkg.Kind == lockfile.PyPIDirectory && (pkg.Editable || pkg.Location == ".")
+		if is := fmt.Sprintf("%s (%s)", pkg.Name, pkg.Location); out && !slices.Contains(m.Outside, is) {
+			m.Outside = append(m.Outside, is)
+		}
+		return out
+	})
+}
+
+// firstLine is an error on one line, without its next steps.
+func firstLine(err error) string {
+	text, _, _ := strings.Cut(err.Error(), "\nnext: ")
+	text, _, _ = strings.Cut(text, "; next: ")
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// OutsideNote tells the user of projects that are no part of an environment; ""
+// if there are none.
+func OutsideNote(environment string, outside []string) string {
+	if len(outside) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s: used from source, not installed: %s; a program finds them if it is run in their source directory or with PYTHONPATH set to it, their commands are not there",
+		environment, strings.Join(outside, ", "))
+}
+
+// All are the texts of the wishes that stand for `all environments` of a lock: the
+// default, and each extra by itself (extras may exclude one another; groups are for
+// those who develop the project).
+func All(source target.Source) []string {
+	out := []string{python.DefaultSelection}
+	for _, x := range source.Extras() {
+		out = append(out, python.Selection{Extras: []string{x}}.String())
+	}
+	return out
+}
