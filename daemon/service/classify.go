@@ -18,6 +18,7 @@ import (
 	"github.com/hpcenv/hpcenv/envs/materialize"
 	"github.com/hpcenv/hpcenv/envs/prepare"
 	"github.com/hpcenv/hpcenv/envs/project"
+	"github.com/hpcenv/hpcenv/envs/python"
 )
 
 // Classify gives any error of this program its exit code and a next step, on a
@@ -32,7 +33,8 @@ func Classify(err error) *api.Error {
 			return coded // all was said
 		}
 	} else {
-		out.AboutLock = errors.Is(err, lockfile.ErrLock) || errors.Is(err, prepare.ErrNoPlatform)
+		out.AboutLock = errors.Is(err, lockfile.ErrLock) || errors.Is(err, prepare.ErrNoPlatform) ||
+			errors.Is(err, python.ErrSelection) || errors.Is(err, python.ErrInterpreter)
 	}
 	body, steps := split(err.Error())
 	if len(steps) == 0 {
@@ -70,6 +72,10 @@ func next(err error, code int) string {
 		return "name one that is there with -e, or run `pixi lock` if the manifest has it"
 	case errors.As(err, &problems):
 		return "take these entries out of the environment and run `pixi lock`, or name another environment with -e"
+	case errors.Is(err, python.ErrSelection):
+		return "ask for what is there: -e default, -e extra=NAME, -e group=NAME (several with commas)"
+	case errors.Is(err, python.ErrInterpreter):
+		return "mend that entry of `interpreters:`"
 	case errors.Is(err, lockfile.ErrLock):
 		return "`pixi lock` in the project writes the file anew"
 	case errors.Is(err, linkscript.ErrCannotRun):
@@ -145,9 +151,9 @@ func code(err error) int {
 	var unknown *lockfile.UnknownEnvironmentError
 	var missing *lockfile.MissingPlatformError
 	switch {
-	case errors.As(err, &unknown), errors.Is(err, prepare.ErrRequest), errors.Is(err, project.ErrNoLock):
+	case errors.As(err, &unknown), errors.Is(err, python.ErrSelection), errors.Is(err, prepare.ErrRequest), errors.Is(err, project.ErrNoLock):
 		return api.ExitUsage
-	case errors.As(err, &missing), errors.Is(err, prepare.ErrNoPlatform):
+	case errors.As(err, &missing), errors.Is(err, prepare.ErrNoPlatform), errors.Is(err, python.ErrInterpreter):
 		return api.ExitNoFit
 	case errors.Is(err, context.DeadlineExceeded):
 		return api.ExitLate

@@ -51,7 +51,7 @@ func (e *ForeignError) Unwrap() error { return ErrLock }
 type NeedsTargetError struct{ Format Format }
 
 func (e *NeedsTargetError) Error() string {
-	return fmt.Sprintf("%s: a %s is not read yet; next: `pixi init` in the project, then `pixi lock`, make a pixi.lock", ErrLock, e.Format)
+	return fmt.Sprintf("%s: a %s lists files for many Pythons and platforms, of which one must be chosen first; next: hpcenv prepare chooses", ErrLock, e.Format)
 }
 
 func (e *NeedsTargetError) Unwrap() error { return ErrLock }

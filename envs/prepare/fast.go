@@ -29,6 +29,7 @@ func (r *run) again(platforms []string) (*Result, error) {
 	}
 	names := wantedNames(r.req, slices.Sorted(maps.Keys(index.Environments)))
 	res := &Result{}
+	outside := map[string][]string{}
 	for _, name := range names {
 		env, ok := index.Environments[name]
 		if !ok || env.ID == "" {
@@ -36,7 +37,7 @@ func (r *run) again(platforms []string) (*Result, error) {
 		}
 		for _, subdir := range platforms {
 			if !slices.Contains(env.Platforms, subdir) {
-				res.Skipped = append(res.Skipped, skippedLine(name, subdir))
+				res.Skipped = append(res.Skipped, skippedLine(name, subdir, env.Lacking[subdir]))
 				continue
 			}
 			if _, bad := env.Problems[subdir]; bad {
@@ -51,6 +52,7 @@ func (r *run) again(platforms []string) (*Result, error) {
 			}
 			res.Environments = append(res.Environments, Environment{Name: name, Platform: subdir, ID: env.ID, Meta: meta})
 		}
+		outside[name] = env.Outside
 	}
 	if len(res.Environments) == 0 {
 		return nil, nil
@@ -66,6 +68,7 @@ func (r *run) again(platforms []string) (*Result, error) {
 		r.noteScripts(e.Name, e.Platform, e.Meta, false)
 		r.progress.send(Event{Type: EventPlan, Environment: e.Name, Platform: e.Platform})
 	}
+	r.noteOutside(names, outside)
 	res.PackagesKept = len(kept)
 	r.progress.start(len(kept), len(kept), 0)
 	return res, nil
@@ -73,7 +76,7 @@ func (r *run) again(platforms []string) (*Result, error) {
 
 // sameOptions tells whether the ids of an index are those that this run would compute.
 func (r *run) sameOptions(index *lockfile.Index) bool {
-	if index.Scripts != RulesDigest(r.deps.Scripts.Allow) {
+	if index.Scripts != RulesDigest(r.deps.Scripts.Allow) || index.Pythons != r.pythons() {
 		return false
 	}
 	switch index.ByteCode {

@@ -9,6 +9,7 @@
 //
 //	find.go        the nearest lock, by name
 //	notlock.go     files that are no lock, by content
+//	wish.go        what lies beside a uv.lock or pylock.toml and decides what is meant
 //	toml.go        TOML to an ordered tree with line numbers
 //	manifest.go    the tree to a Project
 //	platforms.go   the platforms of a workspace, and what [target] matches

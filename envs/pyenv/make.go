@@ -27,7 +27,8 @@ type Made struct {
 // Make makes the environment that a wish means, for those of the platforms that
 // can have it: one version of Python for all platforms for which a Python that
 // fits is offered. The error wraps python.ErrInterpreter, python.ErrSelection or
-// lockfile.ErrLock; it is returned where no platform can have the environment.
+// lockfile.ErrLock; it is returned where no platform can have the environment. Of an interpreter without a URL
+// no packages are there: such an environment can be looked at, not installed.
 func Make(source target.Source, wish python.Wish, platforms []string, offer *Offer) (*Made, error) {
 	if offer == nil || len(offer.Interpreters) == 0 {
 		if offer == nil {
@@ -69,8 +70,10 @@ func Make(source target.Source, wish python.Wish, platforms []string, offer *Off
 		if err == nil {
 			p = one.Lock.Environments[0].Platforms[0]
 			m.outside(p)
-			if p.Conda, err = condaPackages(&i); err == nil {
-				err = p.Validate()
+			if i.URL != "" {
+				if p.Conda, err = condaPackages(&i); err == nil {
+					err = p.Validate()
+				}
 			}
 		}
 		if err != nil {

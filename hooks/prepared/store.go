@@ -40,7 +40,9 @@ type Environment struct {
 	Platforms []string
 	// Scripts is a digest of the rules for link scripts that the id stands for
 	// (lockfile.Index.Scripts).
-	Scripts    string
+	Scripts string
+	// Pythons is lockfile.Index.Pythons.
+	Pythons    string
 	prefixRoot string
 }
 
@@ -81,13 +83,16 @@ func (s Store) Environment(lockDigest, name string) (*Environment, error) {
 		return nil, err
 	}
 	env, ok := ix.Environments[name]
+	if !ok && ix.Pythons != "" {
+		return nil, nil // the index has those only that were asked for
+	}
 	if !ok {
 		return nil, &UnknownEnvironmentError{Name: name, Has: slices.Sorted(maps.Keys(ix.Environments))}
 	}
 	if env.ID == "" {
 		return nil, nil // it has none, for a reason that preparing tells in full
 	}
-	return &Environment{ID: env.ID, Platforms: env.Platforms, Scripts: ix.Scripts, prefixRoot: ix.PrefixRoot}, nil
+	return &Environment{ID: env.ID, Platforms: env.Platforms, Scripts: ix.Scripts, Pythons: ix.Pythons, prefixRoot: ix.PrefixRoot}, nil
 }
 
 // index reads what was noted of a lock; nil if there is none of this release.

@@ -56,7 +56,8 @@ func (o Options) fromStore(r *resolved) (bool, error) {
 		return false, nil // the service says so in full
 	case err != nil:
 		return false, storeError(o.Store, err)
-	case env == nil, o.LinkScripts != "" && env.Scripts != o.LinkScripts:
+	case env == nil, o.LinkScripts != "" && env.Scripts != o.LinkScripts,
+		o.Pythons != "" && env.Pythons != "" && env.Pythons != o.Pythons:
 		return false, nil
 	}
 	r.meta, err = files.Published(env, o.Platform)

@@ -63,7 +63,14 @@ func (a *app) own(c clientconf.Conf) (service.Own, error) {
 		return service.Own{}, err
 	}
 	mirrors, err := a.mirrors()
-	return service.Own{Scripts: rules, Mirrors: mirrors, Env: a.getenv}, err
+	if err != nil {
+		return service.Own{}, err
+	}
+	own := service.Own{Scripts: rules, Mirrors: mirrors, Env: a.getenv}
+	if c.Socket == "" {
+		own.Python, err = service.OwnPython(a.getenv("HPCENV_CONF"), a.getenv)
+	}
+	return own, err
 }
 
 // mirrors are the site's.

@@ -17,7 +17,8 @@ import (
 
 // request reads the lock at path ("" = the nearest one upwards) and what its
 // manifest says of the activation of environments (all, or those named; none
-// named = default).
+// named = default). Of a lock that names no environments, they are the texts of
+// wishes; the request has the names that those stand for.
 func (a *app) request(path string, environments []string, all bool) (*api.PrepareRequest, error) {
 	lock, note, err := project.FindLock(path)
 	if err != nil {
@@ -34,6 +35,12 @@ func (a *app) request(path string, environments []string, all bool) (*api.Prepar
 		return nil, err
 	}
 	req := &api.PrepareRequest{Lock: data, LockPath: lock, Activations: map[string][]byte{}}
+	python, err := a.wishes(req, environments, all)
+	if python || err != nil {
+		return req, err
+	}
+	environments = splitNames(environments)
+	req.Environments, req.All = environments, all
 	p, err := project.Load(filepath.Dir(lock))
 	if p == nil || err != nil {
 		return req, err // a lock without a manifest is none the worse

@@ -29,6 +29,8 @@ type app struct {
 	socket, store string
 	// scripts: CHANNEL::PACKAGE whose link scripts run, as given by flags.
 	scripts []string
+	// choice is what of a lock without environments is wanted, as given by flags.
+	choice choice
 	// notes for the user about what was read.
 	notes []string
 	// json: facts, and errors too, are printed as JSON on stdout.
