@@ -20,10 +20,13 @@ import (
 
 // channel is a conda channel of small packages that may misbehave.
 type channel struct {
+	t      testing.TB
 	server *httptest.Server
 	mu     sync.Mutex
 	files  map[string][]byte // by path below the channel
 	hits   map[string]int
+	// made are further files of this channel (fill).
+	made map[string][]byte
 	// open lets the packages called slow-* through.
 	open     chan struct{}
 	openOnce sync.Once
@@ -73,7 +76,7 @@ var archives = sync.OnceValue(func() func(testing.TB) map[string][]byte {
 })
 
 func newChannel(t testing.TB) *channel {
-	c := &channel{files: archives()(t), hits: map[string]int{}, open: make(chan struct{})}
+	c := &channel{t: t, files: archives()(t), hits: map[string]int{}, made: map[string][]byte{}, open: make(chan struct{})}
 	c.server = httptest.NewServer(http.HandlerFunc(c.serve))
 	return c
 }
@@ -89,8 +92,11 @@ func (c *channel) serve(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.Path, "/ch/")
 	c.mu.Lock()
 	c.hits[path]++
+	data, ok := c.made[path]
 	c.mu.Unlock()
-	data, ok := c.files[path]
+	if !ok {
+		data, ok = c.files[path]
+	}
 	name := filepath.Base(path)
 	switch {
 	case !ok, strings.HasPrefix(name, "gone-"):

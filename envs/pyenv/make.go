@@ -9,6 +9,7 @@ import (
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/lockfile/target"
 	"github.com/hpcenv/hpcenv/envs/python"
+	"github.com/hpcenv/hpcenv/envs/python/version"
 )
 
 // Made is an environment of a lock that names none.
@@ -84,11 +85,34 @@ func Make(source target.Source, wish python.Wish, platforms []string, offer *Off
 		m.Lock, env.Platforms = one.Lock, append(env.Platforms, p)
 	}
 	if len(env.Platforms) == 0 {
-		return nil, errors.Join(trouble...)
+		return nil, errors.Join(append(trouble, others(source, wish, offer, chosen[0].Version))...)
 	}
 	env.Name = wish.String()
 	m.Lock.Environments = []*lockfile.Environment{env}
 	return m, nil
+}
+
+// others hints at other Pythons that are offered and that the lock takes: what is
+// missing may be there for those. nil if there are none.
+func others(source target.Source, wish python.Wish, offer *Offer, than string) error {
+	if wish.Python.Text != "" {
+		return nil
+	}
+	var minors []string
+	for _, i := range offer.Interpreters {
+		v, err := version.Parse(i.Version)
+		if err != nil || i.FreeThreaded || !source.Requires().Contains(v) {
+			continue
+		}
+		minor := strings.Join(v.Release(2)[:2], ".")
+		if !strings.HasPrefix(than, minor+".") && !slices.Contains(minors, minor) {
+			minors = append(minors, minor)
+		}
+	}
+	if minors == nil {
+		return nil
+	}
+	return fmt.Errorf("next: or ask for another Python of those offered: --python %s, or .python-version", strings.Join(minors, ", "))
 }
 
 // outside takes the projects out of a platform that are used from their sources.

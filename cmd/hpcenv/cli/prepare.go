@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/envs/project"
 	"github.com/hpcenv/hpcenv/internal/membound"
 )
 
@@ -142,7 +143,7 @@ func (a *app) prepared(ctx context.Context, svc api.Service, req *api.PrepareReq
 // fromHere names a lock as one would type it in this directory.
 func (a *app) fromHere(lock string) string {
 	at := lock
-	if filepath.Base(lock) == "pixi.lock" {
+	if found, ok, err := project.LockIn(filepath.Dir(lock)); err == nil && ok && found == lock {
 		at = filepath.Dir(lock)
 	}
 	wd, err := os.Getwd()

@@ -2,11 +2,13 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/service"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/envs/lockfile/target"
 	"github.com/hpcenv/hpcenv/envs/project"
 	"github.com/hpcenv/hpcenv/envs/pyenv"
 	"github.com/hpcenv/hpcenv/envs/python"
@@ -28,15 +30,11 @@ func (a *app) pythonLock(path string, data []byte, texts []string) (*lockfile.Lo
 	if err != nil {
 		return nil, err
 	}
-	offer := a.lookedAtWith()
+	offers := a.lookedAtWith()
 	var lock *lockfile.Lock
 	var first error
 	for _, name := range req.Environments {
-		wish, err := python.ParseWish(name)
-		var made *pyenv.Made
-		if err == nil {
-			made, err = pyenv.Make(source, wish, described, offer)
-		}
+		made, err := lookAt(source, name, offers)
 		if err != nil && !all {
 			return nil, err
 		}
@@ -44,7 +42,7 @@ func (a *app) pythonLock(path string, data []byte, texts []string) (*lockfile.Lo
 			if first == nil {
 				first = err
 			}
-			fmt.Fprintf(a.stderr, "note: %s cannot be made: %v\n", name, err)
+			fmt.Fprintf(a.stderr, "note: %s cannot be made: %v\n", name, service.Classify(err).Message)
 			continue
 		}
 		for _, subdir := range described {
@@ -67,25 +65,45 @@ func (a *app) pythonLock(path string, data []byte, texts []string) (*lockfile.Lo
 	return lock, nil
 }
 
+// lookAt makes an environment with the first offer that does.
+func lookAt(source target.Source, name string, offers []*pyenv.Offer) (made *pyenv.Made, first error) {
+	wish, err := python.ParseWish(name)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range offers {
+		made, err := pyenv.Make(source, wish, described, o)
+		if err == nil {
+			return made, nil
+		}
+		if first == nil || errors.Is(first, python.ErrInterpreter) {
+			first = err
+		}
+	}
+	return nil, first
+}
+
 // lookedAtWith are the Pythons that a lock is looked at with: those that prepare
-// would choose from or, where they are not known here, every minor version there is.
-func (a *app) lookedAtWith() *pyenv.Offer {
+// would choose from or, where they are not known here, each minor version there is,
+// the newest first.
+func (a *app) lookedAtWith() (offers []*pyenv.Offer) {
 	offer, err := a.offered()
 	if err == nil && len(offer.Interpreters) > 0 {
-		return offer
+		return []*pyenv.Offer{offer}
 	}
 	why := "no Python is listed here"
 	if err != nil {
 		why = "the Pythons of the site cannot be told: " + err.Error()
 	}
-	fmt.Fprintf(a.stderr, "note: %s; shown is what the newest that the lock takes would get\n", why)
-	offer = &pyenv.Offer{}
+	fmt.Fprintf(a.stderr, "note: %s; shown is what the newest would get that the lock has packages for\n", why)
 	for minor := newestMinor; minor >= 9; minor-- {
+		offer := &pyenv.Offer{}
 		for _, p := range described {
 			offer.Interpreters = append(offer.Interpreters, python.Interpreter{Version: fmt.Sprintf("3.%d.99", minor), Platform: p, Kind: python.Conda})
 		}
+		offers = append(offers, offer)
 	}
-	return offer
+	return offers
 }
 
 // newestMinor is the newest Python 3 that is released.
