@@ -127,12 +127,13 @@ func (e *Entry) parseOffsets(s string) error {
 	return nil
 }
 
+// parseNumber reads a number in its shortest form, as Encode writes it.
 func parseNumber(s string) (int64, error) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
 		return 0, err
 	}
-	if n < 0 || strconv.FormatInt(n, 10) != s {
+	if s[0] == '+' || s[0] == '-' || s[0] == '0' && len(s) > 1 {
 		return 0, fmt.Errorf("%q is not a number in its shortest form", s)
 	}
 	return n, nil

@@ -15,11 +15,17 @@ import (
 	"github.com/hpcenv/hpcenv/cmd/hpcenv/cli"
 	"github.com/hpcenv/hpcenv/cmd/hpcenvd/serve"
 	"github.com/hpcenv/hpcenv/envs/sandbox"
+	"github.com/hpcenv/hpcenv/hooks/helper"
 )
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"hpcenv":  func() { os.Exit(cli.Main(os.Args[1:])) },
+		"hpcenv": func() {
+			if len(os.Args) > 1 && os.Args[1] == "spank" { // as in hpcenv's main
+				os.Exit(helper.Main(os.Args[1:], helper.Deps{}))
+			}
+			os.Exit(cli.Main(os.Args[1:]))
+		},
 		"hpcenvd": func() { os.Exit(serve.Main(os.Args[1:])) },
 	})
 }

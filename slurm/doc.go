@@ -49,6 +49,8 @@
 // a time limit. --pin is the inherited pin or empty; --component counts the
 // components of a heterogeneous job; --step=1: a step of an existing job. Answers
 // pin, set, unset. INT, TERM, HUP and QUIT of the submitting process are passed on.
+// The helper's parent is that process: from its arguments the helper finds the job
+// script, about which it warns.
 //
 //	hpcenv spank attach --store= --owner= --prefix-root= --uid= --gid= --groups=1,2 --run-dir= --job=N --pinned=0|1
 //

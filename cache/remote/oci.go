@@ -10,6 +10,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/errcode"
@@ -68,12 +69,12 @@ func (a *Access) Tokens(client *http.Client) *Tokens {
 	}}
 }
 
-var pulls = regexp.MustCompile(`^/v2/(.+)/blobs/`)
+var pulls = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^/v2/(.+)/blobs/`) })
 
 // RoundTrip implements http.RoundTripper. Redirects are followed.
 func (t *Tokens) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := context.WithValue(req.Context(), registryKey{}, req.URL)
-	if m := pulls.FindStringSubmatch(req.URL.Path); m != nil {
+	if m := pulls().FindStringSubmatch(req.URL.Path); m != nil {
 		ctx = auth.AppendScopesForHost(ctx, req.URL.Host, auth.ScopeRepository(m[1], auth.ActionPull))
 	}
 	resp, err := t.client.Do(req.WithContext(ctx))

@@ -19,6 +19,8 @@ import (
 	"github.com/hpcenv/hpcenv/envs/prepare"
 	"github.com/hpcenv/hpcenv/envs/project"
 	"github.com/hpcenv/hpcenv/envs/python"
+	"github.com/hpcenv/hpcenv/envs/satisfy"
+	"github.com/hpcenv/hpcenv/envs/task"
 )
 
 // Classify gives any error of this program its exit code and a next step, on a
@@ -151,7 +153,7 @@ func code(err error) int {
 	var unknown *lockfile.UnknownEnvironmentError
 	var missing *lockfile.MissingPlatformError
 	switch {
-	case errors.As(err, &unknown), errors.Is(err, python.ErrSelection), errors.Is(err, prepare.ErrRequest), errors.Is(err, project.ErrNoLock):
+	case errors.As(err, &unknown), errors.Is(err, python.ErrSelection), errors.Is(err, prepare.ErrRequest), errors.Is(err, project.ErrNoLock), errors.Is(err, satisfy.ErrStale), errors.Is(err, task.ErrTask):
 		return api.ExitUsage
 	case errors.As(err, &missing), errors.Is(err, prepare.ErrNoPlatform), errors.Is(err, python.ErrInterpreter):
 		return api.ExitNoFit

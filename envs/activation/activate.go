@@ -99,7 +99,7 @@ func Activate(ctx context.Context, in Input) (Result, error) {
 	id, platform, digest, active := splitMarker(e)
 	same := active && !in.First && id == in.ID && digest == in.ActDigest
 	if same && platform == in.Platform {
-		res.Notes = repairPath(e, in.Prefix)
+		res.Notes = warnShadow(ctx, e, in.Prefix, repairPath(e, in.Prefix))
 		return finish(in, e, res)
 	}
 	if active {
@@ -140,6 +140,7 @@ func Activate(ctx context.Context, in Input) (Result, error) {
 	}
 	e.set(MarkerName, in.Marker())
 	e.set(UndoName, undo)
+	res.Notes = warnShadow(ctx, e, in.Prefix, res.Notes)
 	return finish(in, e, res)
 }
 
@@ -223,6 +224,7 @@ func leave(e *environ, onlyPlatform bool) (record, error) {
 	packed, _ := e.get(UndoName)
 	e.unset(UndoName)
 	e.unset(MarkerName)
+	e.unset(ShadowName)
 	if packed == "" {
 		return record{}, fmt.Errorf("%w: %s is not set", ErrUndo, UndoName)
 	}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"sort"
 	"strings"
+	"sync"
 )
 
 // fromShell are variables that make an interpreter look outside its
@@ -15,9 +16,11 @@ var fromShell = []string{"PYTHONPATH", "PYTHONHOME", "R_LIBS", "R_LIBS_USER", "R
 var (
 	// condaState are the variables in which conda, mamba and pixi keep what is
 	// active; CONDA_EXE, CONDARC, PIXI_HOME and the like are settings and stay.
-	condaState   = regexp.MustCompile(`^(CONDA_(PREFIX(_[0-9]+)?|SHLVL|DEFAULT_ENV|PROMPT_MODIFIER|STACKED_[0-9]+)|PIXI_(PROJECT_[A-Z_]+|ENVIRONMENT_[A-Z_]+|IN_SHELL|PROMPT|EXE)|MAMBA_SHLVL)$`)
-	condaPrefix  = regexp.MustCompile(`^CONDA_PREFIX(_[0-9]+)?$`)
-	condaBackups = regexp.MustCompile(`^(?:__CONDA_SHLVL|CONDA_ENV_SHLVL)_([0-9]+)_(.+)$`)
+	condaState = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(CONDA_(PREFIX(_[0-9]+)?|SHLVL|DEFAULT_ENV|PROMPT_MODIFIER|STACKED_[0-9]+)|PIXI_(PROJECT_[A-Z_]+|ENVIRONMENT_[A-Z_]+|IN_SHELL|PROMPT|EXE)|MAMBA_SHLVL)$`)
+	})
+	condaPrefix  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^CONDA_PREFIX(_[0-9]+)?$`) })
+	condaBackups = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:__CONDA_SHLVL|CONDA_ENV_SHLVL)_([0-9]+)_(.+)$`) })
 )
 
 // Clean returns what must go from an environment that a submitting shell left
@@ -50,7 +53,7 @@ func cleanShell(e *environ) []string {
 func cleanConda(e *environ) []string {
 	var prefixes []string
 	for _, n := range e.names {
-		if p := e.vals[n]; condaPrefix.MatchString(n) && filepath.IsAbs(p) {
+		if p := e.vals[n]; condaPrefix().MatchString(n) && filepath.IsAbs(p) {
 			prefixes = append(prefixes, filepath.Clean(p))
 		}
 	}
@@ -65,7 +68,7 @@ func cleanConda(e *environ) []string {
 	restoreBackups(e)
 	found := len(prefixes) > 0
 	for _, n := range append([]string(nil), e.names...) {
-		if condaState.MatchString(n) {
+		if condaState().MatchString(n) {
 			e.unset(n)
 			found = true
 		}
@@ -142,7 +145,7 @@ func restoreBackups(e *environ) {
 	type backup struct{ name, of, level string }
 	var all []backup
 	for _, n := range e.names {
-		if m := condaBackups.FindStringSubmatch(n); m != nil {
+		if m := condaBackups().FindStringSubmatch(n); m != nil {
 			all = append(all, backup{n, m[2], m[1]})
 		}
 	}
@@ -158,7 +161,7 @@ func restoreBackups(e *environ) {
 	for _, b := range all {
 		val := e.vals[b.name]
 		e.unset(b.name)
-		if done[b.of] || condaState.MatchString(b.of) || b.of == "PATH" {
+		if done[b.of] || condaState().MatchString(b.of) || b.of == "PATH" {
 			continue
 		}
 		done[b.of] = true

@@ -10,7 +10,7 @@ import (
 // code that bash prints in a form of its own; they are left as they are.
 func volatile(name string) bool {
 	switch name {
-	case "_", "SHLVL", "PWD", "OLDPWD", "SHELLOPTS", "BASHOPTS", MarkerName, UndoName:
+	case "_", "SHLVL", "PWD", "OLDPWD", "SHELLOPTS", "BASHOPTS", MarkerName, UndoName, ShadowName:
 		return true
 	}
 	return strings.HasPrefix(name, "BASH_FUNC_")

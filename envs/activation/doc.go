@@ -15,5 +15,10 @@
 // platform layer only, and a step with another environment replaces both;
 // what a user's script changed meanwhile stays.
 //
+// Undoing is by data, never by deactivate.d: these scripts come from another
+// environment than the one that is being activated, on a node that may not have
+// it, and what they would restore is in the record already. Static lists them for
+// those who want to look.
+//
 // No package or user code runs here except in RunScripts.
 package activation

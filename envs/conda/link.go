@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/hpcenv/hpcenv/cache"
 )
@@ -45,7 +46,9 @@ func parseLink(data []byte) ([]EntryPoint, error) {
 
 // dottedName is a python name with dots. Names are letters of any alphabet,
 // digits and underscores; nothing that could leave the generated script's line.
-var dottedName = regexp.MustCompile(`^[\p{L}_][\p{L}\p{N}_]*(\.[\p{L}_][\p{L}\p{N}_]*)*$`)
+var dottedName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[\p{L}_][\p{L}\p{N}_]*(\.[\p{L}_][\p{L}\p{N}_]*)*$`)
+})
 
 // ParseEntryPoint reads `command = module:func`. Extras in brackets after func
 // are dropped. A command that is not a plain file name is cache.ErrUnsafe.
@@ -71,7 +74,7 @@ func ParseEntryPoint(text string) (EntryPoint, error) {
 		return EntryPoint{}, fmt.Errorf("entry point %q: the command is not a plain file name: %w", text, cache.ErrUnsafe)
 	}
 	for _, name := range []string{ep.Module, ep.Func} {
-		if !dottedName.MatchString(name) {
+		if !dottedName().MatchString(name) {
 			return EntryPoint{}, fmt.Errorf("entry point %q: %q is not a dotted python name: %w", text, name, cache.ErrUnsafe)
 		}
 	}

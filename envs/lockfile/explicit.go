@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // explicitMark is the line that makes a list of URLs a lock.
@@ -30,11 +31,11 @@ func explicitList(data []byte) bool {
 
 var (
 	// explicitPlatform is the comment in which conda and conda-lock name it.
-	explicitPlatform = regexp.MustCompile(`^# *platform: *(\S+)$`)
+	explicitPlatform = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^# *platform: *(\S+)$`) })
 	// explicitPip is the comment in which conda-lock hides Python packages.
-	explicitPip = regexp.MustCompile(`^# *pip +(.+)$`)
+	explicitPip = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^# *pip +(.+)$`) })
 	// explicitPipURL is the one form of it that says where the package lies.
-	explicitPipURL = regexp.MustCompile(`^([A-Za-z0-9._-]+) *@ *(\S+)$`)
+	explicitPipURL = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([A-Za-z0-9._-]+) *@ *(\S+)$`) })
 )
 
 // readExplicit reads a list of URLs, one a line, each with its md5 or sha256
@@ -56,12 +57,12 @@ func readExplicit(data []byte, lock *Lock) error {
 		case line == string(explicitMark):
 			marked = true
 		case line[0] == '#':
-			if m := explicitPlatform.FindStringSubmatch(line); m != nil {
+			if m := explicitPlatform().FindStringSubmatch(line); m != nil {
 				if platform != "" && platform != m[1] {
 					return fmt.Errorf("%w: line %d: the platform is %s, but %s in line %d", ErrLock, number, m[1], platform, platformLine)
 				}
 				platform, platformLine = m[1], number
-			} else if m := explicitPip.FindStringSubmatch(line); m != nil {
+			} else if m := explicitPip().FindStringSubmatch(line); m != nil {
 				e, err = explicitPypi(m[1], number)
 			}
 		case !marked:
@@ -136,7 +137,7 @@ func explicitHash(text string, sha256, md5 *string) error {
 // explicitPypi reads NAME @ URL#sha256=hash, as conda-lock writes it. What it
 // writes of packages that it knows no URL of cannot be installed.
 func explicitPypi(text string, number int) (*entry, error) {
-	m := explicitPipURL.FindStringSubmatch(text)
+	m := explicitPipURL().FindStringSubmatch(text)
 	if m == nil {
 		return nil, fmt.Errorf("%w: line %d: a Python package must be `# pip NAME @ URL#sha256=HASH`, it is `%s`", ErrLock, number, text)
 	}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Format is a kind of lock file. What a file is called tells nothing.
@@ -163,15 +164,19 @@ func yamlKeys(data []byte) (keys map[string]string, sure bool) {
 
 var (
 	// tomlKey is how a line of TOML begins that gives a key a value.
-	tomlKey = regexp.MustCompile(`^(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:[ \t]*\.[ \t]*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*[ \t]*=`)
+	tomlKey = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:[ \t]*\.[ \t]*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*[ \t]*=`)
+	})
 	// tomlHeader is the head of a table.
-	tomlHeader = regexp.MustCompile(`^(\[\[?)[ \t]*([^\[\]]+?)[ \t]*\]\]?[ \t]*(?:#.*)?$`)
+	tomlHeader = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(\[\[?)[ \t]*([^\[\]]+?)[ \t]*\]\]?[ \t]*(?:#.*)?$`)
+	})
 )
 
 // looksLikeTOML goes by the first line that says something.
 func looksLikeTOML(data []byte) bool {
 	line := firstLine(data)
-	return tomlKey.Match(line) || tomlHeader.Match(line)
+	return tomlKey().Match(line) || tomlHeader().Match(line)
 }
 
 // firstLine that is neither blank nor a comment, trimmed.
@@ -197,12 +202,12 @@ func detectTOML(data []byte) (Format, error) {
 	for line := range bytes.Lines(data) {
 		line = bytes.TrimRight(line, " \t\r\n")
 		if len(line) > 0 && line[0] == '[' {
-			m := tomlHeader.FindSubmatch(line)
+			m := tomlHeader().FindSubmatch(line)
 			inTable = inTable || m != nil
 			if m != nil && len(heads) < 1000 { // enough of them have come by
 				heads[string(m[1])+string(m[2])] = true
 			}
-		} else if !inTable && len(keys) < 1000 && tomlKey.Match(line) {
+		} else if !inTable && len(keys) < 1000 && tomlKey().Match(line) {
 			key, _, _ := bytes.Cut(line, []byte("="))
 			keys[strings.Trim(string(key), " \t\"'")] = true
 		}

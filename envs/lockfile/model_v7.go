@@ -3,6 +3,7 @@ package lockfile
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -157,7 +158,7 @@ func readV7Ref(d *decoder, v *value) v7Ref {
 }
 
 // v7Source is the key of a source package: name, a hash, and where it lies.
-var v7Source = regexp.MustCompile(`^(.+)\[([0-9a-fA-F]{8})\] @ (.+)$`)
+var v7Source = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(.+)\[([0-9a-fA-F]{8})\] @ (.+)$`) })
 
 func readV7Package(d *decoder, v *value) v7Package {
 	p := v7Package{v7Ref: readV7Ref(d, v), entry: v}
@@ -166,7 +167,7 @@ func readV7Package(d *decoder, v *value) v7Package {
 		p.conda = readV7Conda(d, v)
 		return p
 	case "conda_source":
-		parts := v7Source.FindStringSubmatch(p.location)
+		parts := v7Source().FindStringSubmatch(p.location)
 		if parts == nil {
 			d.failf(v.line, "`conda_source` must be `name[8 hex digits] @ location`, it is `%s`", p.location)
 			return p

@@ -5,15 +5,16 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // pypiName is what a Python package may be called (core metadata).
-var pypiName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+var pypiName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`) })
 
 // complete fills in what a Python package's location tells. archive: a path
 // whose name is an archive's is one, not a directory that is called so.
 func (p *PyPIPackage) complete(archive bool) error {
-	if !pypiName.MatchString(p.Name) {
+	if !pypiName().MatchString(p.Name) {
 		return fmt.Errorf("%q is no name for a Python package", p.Name)
 	}
 	if !safe(p.Version) {
@@ -82,7 +83,7 @@ func (p *PyPIPackage) takeFragment() error {
 	return nil
 }
 
-var commitHash = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
+var commitHash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`) })
 
 // completeGit reads repository?rev=…&subdirectory=…#commit, as pixi and uv write
 // it, and repository@revision, as pip does.
@@ -111,7 +112,7 @@ func (p *PyPIPackage) completeGit(location string) error {
 	for _, part := range strings.Split(fragment, "&") {
 		if sub, ok := strings.CutPrefix(part, "subdirectory="); ok {
 			p.Subdirectory = sub
-		} else if commitHash.MatchString(part) {
+		} else if commitHash().MatchString(part) {
 			p.Commit = part
 		}
 	}
@@ -125,7 +126,7 @@ func (p *PyPIPackage) completeGit(location string) error {
 			rest = head + "://" + tail[:i]
 		}
 	}
-	if p.Commit == "" && commitHash.MatchString(p.Ref) {
+	if p.Commit == "" && commitHash().MatchString(p.Ref) {
 		p.Commit = p.Ref
 	}
 	p.URL = rest
@@ -153,8 +154,8 @@ func archiveSuffix(name string) bool {
 // one - (PEP 503).
 func (p *PyPIPackage) NormalizedName() string { return normalizedName(p.Name) }
 
-var nameRuns = regexp.MustCompile(`[-_.]+`)
+var nameRuns = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[-_.]+`) })
 
 func normalizedName(name string) string {
-	return strings.ToLower(nameRuns.ReplaceAllLiteralString(name, "-"))
+	return strings.ToLower(nameRuns().ReplaceAllLiteralString(name, "-"))
 }

@@ -37,29 +37,26 @@ func (w *writer) pooled(i int) error {
 // the first by path: the dynamic loader takes two links of one inode for one
 // library. Other content may repeat.
 func (w *writer) findRepeats(ops []Op) error {
-	type key struct {
-		sha256 string
-		exec   bool
-	}
-	first := make(map[key]int)
-	elf := make(map[key]bool)
+	// By executable bit: the pool has a file for each.
+	first := [2]map[string]int{make(map[string]int, len(ops)), make(map[string]int, len(ops)/8)}
+	elf := [2]map[string]bool{{}, {}}
 	for i := range ops {
 		op := &ops[i]
 		if op.Kind != KindFile || op.Copy || op.Size < 4 {
 			continue
 		}
-		k := key{op.SHA256, op.Exec}
-		if _, seen := first[k]; !seen {
-			first[k] = i
+		x := executable(op.Exec)
+		if _, seen := first[x][op.SHA256]; !seen {
+			first[x][op.SHA256] = i
 			continue
 		}
-		is, known := elf[k]
+		is, known := elf[x][op.SHA256]
 		if !known {
 			var err error
 			if is, err = w.isELF(op); err != nil {
 				return err
 			}
-			elf[k] = is
+			elf[x][op.SHA256] = is
 		}
 		w.repeat[i] = is
 	}

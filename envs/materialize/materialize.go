@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/envs/activation"
@@ -83,11 +84,11 @@ func Materialize(ctx context.Context, store *cache.Store, req Request) (*Meta, b
 }
 
 // idPattern is an environment id.
-var idPattern = regexp.MustCompile(`^[0-9a-f]{32}$`)
+var idPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{32}$`) })
 
 // check refuses what would become a wrong path of the store.
 func (req *Request) check(store *cache.Store) error {
-	if !idPattern.MatchString(req.ID) {
+	if !idPattern().MatchString(req.ID) {
 		return fmt.Errorf("environment id %q is not 32 hex digits: %w", req.ID, ErrUnlinkable)
 	}
 	if platforms := store.Format().Platforms; !slices.Contains(platforms, req.Platform) {

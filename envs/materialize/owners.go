@@ -19,6 +19,9 @@ type owners struct {
 	// lost: path of the winner → packages that lost there.
 	lost   map[string]map[string]bool
 	winner map[string]int
+	// known is the last directory that was seen to be in dir: neighbours mostly
+	// lie in one.
+	known string
 }
 
 // resolve decides who owns each path. Packages claim in order of priority: what
@@ -35,79 +38,86 @@ func (p *Plan) resolve() {
 		plan: p, leaf: make(map[string]*Op, n), dir: make(map[string]int, n/4),
 		lost: make(map[string]map[string]bool), winner: make(map[string]int),
 	}
-	for _, op := range p.markers() {
-		o.claim(&op)
+	markers := p.markers()
+	for i := range markers {
+		o.claim(&markers[i])
 	}
 	for i := len(p.Packages) - 1; i >= 0; i-- {
 		for j := range p.placed[i] {
 			pl := &p.placed[i][j]
 			pl.Owner = i
-			pl.won = o.claim(&pl.Op)
+			pl.won, pl.holds = o.claim(&pl.Op)
 		}
 	}
-	p.Ops = o.sorted()
+	p.Ops = o.sorted(markers)
 	p.Conflicts = o.report()
 }
 
 // sorted are the operations that won, by path. What each package placed is
 // sorted already, and packages mostly have folders of their own: such lists are
 // merged in long runs.
-func (o *owners) sorted() []Op {
+func (o *owners) sorted(markers []Op) []Op {
 	var lists [][]*Op
 	for i := range o.plan.placed {
-		var own []*Op
-		for j := range o.plan.placed[i] {
-			// Of several with the same content one holds the path.
-			if op := &o.plan.placed[i][j].Op; o.leaf[op.Path] == op {
-				own = append(own, op)
+		placed := o.plan.placed[i]
+		own := make([]*Op, 0, len(placed))
+		for j := range placed {
+			if placed[j].holds {
+				own = append(own, &placed[j].Op)
 			}
 		}
 		lists = append(lists, own)
 	}
-	var rest []*Op // directories, and what hpcenv writes
+	dirs := make([]Op, 0, len(o.dir))
+	rest := make([]*Op, 0, len(o.dir)+len(markers))
 	for d := range o.dir {
-		rest = append(rest, &Op{Path: d, Kind: KindDir, Owner: Own})
+		dirs = append(dirs, Op{Path: d, Kind: KindDir, Owner: Own})
+		rest = append(rest, &dirs[len(dirs)-1])
 	}
-	for _, op := range o.leaf {
-		if op.Owner == Own || op.Kind == KindRecord {
-			rest = append(rest, op)
-		}
+	for i := range markers { // they come first, so they win
+		rest = append(rest, &markers[i])
 	}
 	slices.SortFunc(rest, func(a, b *Op) int { return strings.Compare(a.Path, b.Path) })
 	return mergeOps(append(lists, rest))
 }
 
-// claim takes a path for op, or reports false if op loses it.
-func (o *owners) claim(op *Op) bool {
+// claim takes a path for op. won: op has the path, or the same content has it;
+// holds: it is op that has it, and that is a file or link.
+func (o *owners) claim(op *Op) (won, holds bool) {
 	parent := dirOf(op.Path)
-	if _, known := o.dir[parent]; !known {
+	known := parent == o.known
+	if !known {
+		_, known = o.dir[parent]
+	}
+	if !known {
 		// A known directory has known directories above it, never a leaf.
 		for d := parent; d != ""; d = dirOf(d) {
 			if holder, taken := o.leaf[d]; taken {
-				return o.lose(d, holder.Owner, op)
+				return o.lose(d, holder.Owner, op), false
 			}
 		}
 	}
 	if holder, taken := o.leaf[op.Path]; taken {
 		if sameContent(holder, op) {
-			return true
+			return true, false
 		}
-		return o.lose(op.Path, holder.Owner, op)
+		return o.lose(op.Path, holder.Owner, op), false
 	}
 	if op.Kind != KindDir {
 		if holder, taken := o.dir[op.Path]; taken {
-			return o.lose(op.Path, holder, op)
+			return o.lose(op.Path, holder, op), false
 		}
 		o.leaf[op.Path] = op
 	} else {
 		o.claimDir(op.Path, op.Owner)
 	}
-	for d := parent; d != ""; d = dirOf(d) {
-		if !o.claimDir(d, op.Owner) {
-			break // its parents are there too
+	if !known {
+		for d := parent; d != "" && o.claimDir(d, op.Owner); d = dirOf(d) {
+			// until one is there: its parents are there too
 		}
 	}
-	return true
+	o.known = parent
+	return true, op.Kind != KindDir
 }
 
 // dirOf is the directory of a clean relative path; "" = the prefix itself.

@@ -26,8 +26,9 @@ type placed struct {
 	time int64
 	// entryPoint: the file is generated, not from the archive.
 	entryPoint bool
-	// won is set by resolve: the path (or the same content) is in the prefix.
-	won bool
+	// won and holds are set by resolve: the path (or the same content) is in the
+	// prefix; it is this one that makes it.
+	won, holds bool
 }
 
 // placePackage finds where each path of a package goes. The result is sorted by

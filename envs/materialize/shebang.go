@@ -5,6 +5,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // maxShebang is the longest interpreter line that every Linux kernel in use on
@@ -18,9 +19,9 @@ const maxPrefix = 110
 
 // interpreterPattern: blanks after #!, the interpreter's absolute path (a blank
 // in it is written with a backslash), the rest of the line.
-var interpreterPattern = regexp.MustCompile(`^#! *(/(?:\\ |[^ \n\r\t])*)(.*)$`)
+var interpreterPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^#! *(/(?:\\ |[^ \n\r\t])*)(.*)$`) })
 
-var pythonName = regexp.MustCompile(`^python(\d+(\.\d+)?)?$`)
+var pythonName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^python(\d+(\.\d+)?)?$`) })
 
 // interpreterLine replaces the prefix in the first line of a script (without
 // line end). A line that becomes too long for the kernel is replaced, for
@@ -33,8 +34,8 @@ func interpreterLine(line, placeholder, prefix string) (string, error) {
 	if len(replaced) <= maxShebang || !strings.HasPrefix(replaced, "#!") {
 		return replaced, nil
 	}
-	m := interpreterPattern.FindStringSubmatch(replaced)
-	if m != nil && pythonName.MatchString(path.Base(m[1])) {
+	m := interpreterPattern().FindStringSubmatch(replaced)
+	if m != nil && pythonName().MatchString(path.Base(m[1])) {
 		return trampoline(m[1], m[2]), nil
 	}
 	if replaced == line {

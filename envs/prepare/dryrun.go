@@ -70,8 +70,8 @@ func (r *run) dryRun(targets []target, need *shelf, missing []locked, res *Resul
 		location, _, _ := p.where()
 		d.Fetch = append(d.Fetch, Fetch{Name: p.dist(), SHA256: p.sha256(), URL: lockfile.RedactURL(location), Size: p.size()})
 		size, files := r.guess(p)
-		// The archive, the manifest, its lock, and the contents.
-		d.Inodes += 3 + files
+		// The archive, the manifest, and the contents.
+		d.Inodes += 2 + files
 		contents += files
 		d.Bytes += size + int64(files*recordBytesPerFile) + int64(float64(size)*unpackedPerPacked)
 	}
@@ -91,7 +91,7 @@ func (r *run) dryRun(targets []target, need *shelf, missing []locked, res *Resul
 		key := t.subdir + "/" + t.id
 		if !made[key] {
 			made[key] = true
-			d.Inodes += out.Inodes + 3 // its description in meta/, and its lock
+			d.Inodes += out.Inodes + 2 // its description in meta/
 			d.Bytes += out.Bytes
 			d.Estimated = d.Estimated || out.Estimated
 		}

@@ -61,13 +61,13 @@ func (p *Project) featuresOf(env string) ([]*feature, error) {
 	return out, nil
 }
 
-// on are the activation tables of a feature that hold on a platform, the
-// strongest first: targets from the last to the first, then the feature's own.
-func (f *feature) on(pl platform) []*activationTable {
-	var out []*activationTable
+// on are the tables of a feature that hold on a platform, the strongest first:
+// targets from the last to the first, then the feature's own.
+func (f *feature) on(pl Platform) []*tables {
+	var out []*tables
 	for i := range slices.Backward(f.targets) {
 		if matches(f.targets[i].selector, pl) {
-			out = append(out, &f.targets[i].activationTable)
+			out = append(out, &f.targets[i].tables)
 		}
 	}
 	return append(out, &f.base)
@@ -76,18 +76,19 @@ func (f *feature) on(pl platform) []*activationTable {
 // scriptRef is a script as a manifest names it.
 type scriptRef struct {
 	path string
-	line int
+	line int32
 }
 
 // merge applies pixi's rules for one platform. A variable has the value of the
 // strongest feature that sets it, whatever the target. Of scripts, each feature
 // contributes the list of its strongest table that has one, and these are run
 // one feature after the other, the default feature's last.
-func merge(features []*feature, pl platform) (env map[string]string, scripts []scriptRef) {
+func merge(features []*feature, pl Platform) (env map[string]string, scripts []scriptRef) {
 	env = map[string]string{}
 	for _, f := range features {
 		taken := false
-		for _, a := range f.on(pl) {
+		for _, t := range f.on(pl) {
+			a := &t.activation
 			for name, value := range a.env {
 				if _, set := env[name]; !set {
 					env[name] = value
@@ -117,10 +118,10 @@ func (p *Project) mergeAll(features []*feature) []merged {
 	var out []merged
 	for _, pl := range linuxBySubdir(p.platformsOf(features)) {
 		env, scripts := merge(features, pl)
-		out = append(out, merged{pl.subdir, env, scripts})
+		out = append(out, merged{pl.Subdir, env, scripts})
 	}
 	if len(out) == 0 {
-		env, scripts := merge(features, platform{})
+		env, scripts := merge(features, Platform{})
 		return []merged{{"", env, scripts}}
 	}
 	for _, m := range out[1:] {
@@ -147,7 +148,7 @@ func (p *Project) Activation(env string) (*activation.Manifest, error) {
 	}
 	m := &activation.Manifest{Name: p.Name, Version: p.Version, Root: p.Root, File: filepath.Base(p.File)}
 	for _, pl := range p.platformsOf(features) {
-		m.Platforms = append(m.Platforms, pl.name)
+		m.Platforms = append(m.Platforms, pl.Name)
 	}
 	for _, one := range p.mergeAll(features) {
 		if len(one.env) > 0 {

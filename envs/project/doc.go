@@ -1,20 +1,25 @@
 // Package project reads what lies around a lock: where the lock itself is, and
-// the part of the project's manifest (pixi.toml, [tool.pixi] of
-// pyproject.toml) that activation needs.
+// the project's manifest (pixi.toml, [tool.pixi] of pyproject.toml).
 //
 // Enters: a directory or a file name of the submitting user. Leaves: the path
-// of a lock (FindLock), a Project (Load), and the activation.Manifest of an
-// environment (Project.Activation) with the contents of its scripts, in a
-// canonical form that is pinned by digest (Canonical).
+// of a lock (FindLock), a Project (Load), and of each of its environments the
+// activation.Manifest (Project.Activation) with the contents of its scripts, in
+// a canonical form that is pinned by digest (Canonical), its platforms,
+// channels, what it asks of packages and machines, and its tasks.
 //
-//	find.go        the nearest lock, by name
-//	notlock.go     files that are no lock, by content
+//	find.go        the lock of a directory, or the nearest upwards
+//	notlock.go     files that are no locks
 //	wish.go        what lies beside a uv.lock or pylock.toml and decides what is meant
-//	toml.go        TOML to an ordered tree with line numbers
-//	manifest.go    the tree to a Project
-//	platforms.go   the platforms of a workspace, and what [target] matches
+//	manifest.go    Load and the types behind a Project
+//	read.go        the tree of a file to a Project
+//	workspace.go   channels, indexes, system requirements
+//	platforms.go   platforms, and what [target] matches
 //	activation.go  features, targets and scripts merged for an environment
+//	conda.go       the conda packages that an environment asks for
+//	pypi.go        its Python packages, pyproject.toml's included
+//	tasks.go       its tasks, as written
 //	canonical.go   the bytes that are pinned
 //
-// Dependencies in a manifest are not looked at: the lock has the answer.
+// Nothing is chosen here: whether a lock has what a manifest asks for is said by
+// package satisfy, what a task does by package task.
 package project

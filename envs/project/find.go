@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // LockName is what a pixi.lock is called.
@@ -23,7 +24,7 @@ var lockNames = []string{LockName, "conda-lock.yml", "uv.lock", "pylock.toml"}
 const silentNames = 2
 
 // namedPylock is a pylock with a name of its own (PEP 751).
-var namedPylock = regexp.MustCompile(`^pylock\.[^.]+\.toml$`)
+var namedPylock = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^pylock\.[^.]+\.toml$`) })
 
 // ErrNoLock is the class of errors about a lock that is not there.
 var ErrNoLock = errors.New("no lock file")
@@ -127,7 +128,7 @@ func LockIn(dir string) (path string, found bool, err error) {
 	}
 	var named []string
 	for _, entry := range entries {
-		if namedPylock.MatchString(entry.Name()) && entry.Type().IsRegular() {
+		if namedPylock().MatchString(entry.Name()) && entry.Type().IsRegular() {
 			named = append(named, entry.Name())
 		}
 	}

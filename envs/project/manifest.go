@@ -1,19 +1,27 @@
 package project
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+
+	"github.com/hpcenv/hpcenv/envs/tomltree"
 )
 
 // maxManifest bounds the bytes of a manifest.
 const maxManifest = 4 << 20
 
-// Project is the part of a manifest that activation needs.
+// ErrManifest is the class of errors about a manifest's content; the text names
+// file and line.
+var ErrManifest = errors.New("project manifest cannot be used")
+
+// Project is what of a manifest concerns locked environments: all but how they
+// are solved and how packages are built.
 type Project struct {
 	// Root is the absolute directory of the manifest, File its absolute path.
 	Root, File string
@@ -22,7 +30,14 @@ type Project struct {
 	// Version of the workspace; "" = none.
 	Version string
 
-	platforms    []platform
+	// Digest is the lower-case hex sha256 of the manifest's bytes.
+	Digest string
+	// Preferred is [tool.hpcenv] environments: names of environments, the one to
+	// take first if several fit; nil = the manifest does not say.
+	Preferred []string
+
+	channels     []Channel
+	platforms    []Platform
 	features     map[string]*feature
 	environments map[string]*environment
 }
@@ -36,14 +51,29 @@ const defaultName = "default"
 type feature struct {
 	// platforms that it is limited to, names or subdirs; nil = all.
 	platforms []string
-	base      activationTable
+	// channels of its own; nil = the workspace's, or none at all of what an
+	// environment has inline.
+	channels []Channel
+	inline   bool
+	// system requirements by virtual package: "__cuda" to "12.2".
+	system map[string]string
+	pypi   pypiOptions
+	base   tables
 	// targets in the manifest's order: of those that match, the last wins.
 	targets []target
 }
 
 type target struct {
 	selector string
-	activationTable
+	tables
+}
+
+// tables are what a feature has once and again for each of its targets.
+type tables struct {
+	activation activationTable
+	conda      []CondaRequest
+	python     []PythonRequest
+	tasks      []*Task
 }
 
 // activationTable is one [activation].
@@ -53,14 +83,15 @@ type activationTable struct {
 	// replaces a longer one.
 	scripts    []string
 	hasScripts bool
-	line       int
+	line       int32
 }
 
 type environment struct {
-	features  []string
-	noDefault bool
-	inline    *feature // nil = none
-	line      int
+	features   []string
+	noDefault  bool
+	solveGroup string
+	inline     *feature // nil = none
+	line       int32
 }
 
 // Load reads the manifest in a directory: pixi.toml, else [tool.pixi] of
@@ -81,18 +112,24 @@ func Load(dir string) (*Project, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrManifest, file, err)
 		}
-		tree, err := parseTOML(file, data)
+		tree, err := tomltree.Parse(data)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w: %s: %w", ErrManifest, file, err)
 		}
-		m := &manifest{file: file, root: tree}
+		m := &manifest{file: file, root: tree, tool: tree.Get("tool", "hpcenv")}
 		if name == "pyproject.toml" {
-			if m.root = tree.get("tool", "pixi"); m.root == nil {
+			if m.root = tree.Get("tool", "pixi"); m.root == nil {
 				continue // some other tool's
 			}
 			m.pyproject = tree
 		}
-		return m.read(root)
+		p, err := m.read(root)
+		if err != nil {
+			return nil, err
+		}
+		sum := sha256.Sum256(data)
+		p.Digest = hex.EncodeToString(sum[:])
+		return p, nil
 	}
 	return nil, nil
 }
@@ -120,180 +157,4 @@ func readBounded(file string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("it is longer than %d bytes", limit)
 	}
 	return data, nil
-}
-
-// manifest reads a tree and keeps the first thing that was wrong.
-type manifest struct {
-	file string
-	// root is the table that pixi.toml is, or [tool.pixi].
-	root *node
-	// pyproject is the whole pyproject.toml; nil in other manifests.
-	pyproject *node
-	err       error
-}
-
-func (m *manifest) failf(line int, format string, args ...any) {
-	if m.err == nil {
-		m.err = fmt.Errorf("%w: %s:%d: %s", ErrManifest, m.file, line, fmt.Sprintf(format, args...))
-	}
-}
-
-// is checks a kind; false if absent (no error) or wrong.
-func (m *manifest) is(key string, v *node, want kind) bool {
-	if v == nil {
-		return false
-	}
-	if v.kind != want {
-		m.failf(v.line, "`%s` must be %s, it is %s", key, want, v.kind)
-		return false
-	}
-	return true
-}
-
-func (m *manifest) text(key string, v *node) string {
-	if !m.is(key, v, text) {
-		return ""
-	}
-	return v.text
-}
-
-func (m *manifest) list(key string, v *node) []*node {
-	if !m.is(key, v, array) {
-		return nil
-	}
-	return v.items
-}
-
-// texts is not nil for an array that is there.
-func (m *manifest) texts(key string, v *node) []string {
-	if !m.is(key, v, array) {
-		return nil
-	}
-	out := make([]string, 0, len(v.items))
-	for _, item := range v.items {
-		if m.is("each of "+key, item, text) {
-			out = append(out, item.text)
-		}
-	}
-	return out
-}
-
-func (m *manifest) read(root string) (*Project, error) {
-	p := &Project{Root: root, File: m.file, features: map[string]*feature{}, environments: map[string]*environment{}}
-	workspace := m.root.get("workspace")
-	if workspace == nil {
-		workspace = m.root.get("project")
-	}
-	m.is("workspace", workspace, table)
-	p.Name = m.first("name", workspace, m.pyproject.get("project"), m.root.get("package"))
-	p.Version = m.first("version", workspace, m.pyproject.get("project"), m.root.get("package"))
-	if p.Name == "" {
-		p.Name = filepath.Base(root)
-	}
-	p.platforms = m.readPlatforms(workspace.get("platforms"))
-
-	p.features[defaultName] = m.readFeature(m.root, nil)
-	features := m.root.get("feature")
-	if m.is("feature", features, table) {
-		for _, name := range features.names {
-			v := features.fields[name]
-			if m.is("feature."+name, v, table) {
-				p.features[name] = m.readFeature(v, v.get("platforms"))
-			}
-		}
-	}
-	for _, name := range m.groups() {
-		if p.features[name] == nil {
-			p.features[name] = &feature{}
-		}
-	}
-	p.environments[defaultName] = &environment{}
-	environments := m.root.get("environments")
-	if m.is("environments", environments, table) {
-		for _, name := range environments.names {
-			p.environments[name] = m.readEnvironment(name, environments.fields[name], p.features)
-		}
-	}
-	if m.err != nil {
-		return nil, m.err
-	}
-	return p, nil
-}
-
-// first returns a text key of the first table that has it as a text (a package
-// may inherit it from its workspace by a table).
-func (m *manifest) first(key string, tables ...*node) string {
-	for _, t := range tables {
-		if v := t.get(key); v != nil && v.kind == text {
-			return v.text
-		}
-	}
-	return ""
-}
-
-// groups are the features that pyproject.toml implies: its optional
-// dependencies and dependency groups.
-func (m *manifest) groups() []string {
-	var names []string
-	for _, t := range []*node{m.pyproject.get("project", "optional-dependencies"), m.pyproject.get("dependency-groups")} {
-		if t == nil || t.kind != table {
-			continue
-		}
-		for _, name := range t.names {
-			names = append(names, name, strings.ReplaceAll(name, "_", "-"))
-		}
-	}
-	return names
-}
-
-func (m *manifest) readFeature(v, platforms *node) *feature {
-	f := &feature{platforms: m.texts("platforms", platforms), base: m.readActivation("activation", v.get("activation"))}
-	targets := v.get("target")
-	if !m.is("target", targets, table) {
-		return f
-	}
-	for _, selector := range targets.names {
-		key := "target." + selector
-		if t := targets.fields[selector]; m.is(key, t, table) && t.get("activation") != nil {
-			f.targets = append(f.targets, target{selector, m.readActivation(key+".activation", t.get("activation"))})
-		}
-	}
-	return f
-}
-
-func (m *manifest) readActivation(key string, v *node) activationTable {
-	var a activationTable
-	if !m.is(key, v, table) {
-		return a
-	}
-	a.line = v.line
-	if scripts := v.get("scripts"); scripts != nil {
-		a.scripts, a.hasScripts, a.line = m.texts(key+".scripts", scripts), true, scripts.line
-	}
-	if env := v.get("env"); m.is(key+".env", env, table) {
-		a.env = make(map[string]string, len(env.names))
-		for _, name := range env.names {
-			a.env[name] = m.text(key+".env."+name, env.fields[name])
-		}
-	}
-	return a
-}
-
-func (m *manifest) readEnvironment(name string, v *node, features map[string]*feature) *environment {
-	e := &environment{line: v.line}
-	list := v
-	if v.kind == table {
-		list = v.get("features")
-		if b := v.get("no-default-feature"); m.is("no-default-feature", b, boolean) {
-			e.noDefault = b.text == "true"
-		}
-		e.inline = m.readFeature(v, v.get("platforms"))
-	}
-	e.features = m.texts("environments."+name, list)
-	for _, f := range e.features {
-		if features[f] == nil {
-			m.failf(list.line, "environment %q has the feature %q, which is not declared", name, f)
-		}
-	}
-	return e
 }

@@ -182,8 +182,8 @@ func TestGroupsAreFeatures(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	for manifest, says := range map[string][]string{
-		"a = ":                                                          {"pixi.toml:1:", "not TOML"},
-		"[workspace]\n[workspace]\n":                                    {"pixi.toml:2:", "not TOML"},
+		"a = ":                                                          {"pixi.toml: it is not TOML: line 1"},
+		"[workspace]\n[workspace]\n":                                    {"pixi.toml: it is not TOML: line 2"},
 		"workspace = 1":                                                 {"pixi.toml:1:", "`workspace`", "a table"},
 		"[workspace]\nplatforms = \"linux-64\"":                         {"pixi.toml:2:", "an array"},
 		"[workspace]\nplatforms = [\n 1]":                               {"pixi.toml:3:", "a table"},

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hpcenv/hpcenv/cache"
 )
@@ -78,11 +79,13 @@ func checkCommand(name string) error {
 }
 
 // reserved are the names of interpreters, in lower case.
-var reserved = regexp.MustCompile(`^(pythonw?|python3|graalpy|pypy[23]?|python3\.\d{1,3}t?|pythonw3\.\d{1,3}t)$`)
+var reserved = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(pythonw?|python3|graalpy|pypy[23]?|python3\.\d{1,3}t?|pythonw3\.\d{1,3}t)$`)
+})
 
 // checkReserved refuses a file of bin/ that would stand where an interpreter is.
 func checkReserved(name string) error {
-	if reserved.MatchString(strings.TrimSuffix(strings.ToLower(name), ".py")) {
+	if reserved().MatchString(strings.TrimSuffix(strings.ToLower(name), ".py")) {
 		return fmt.Errorf("bin/%s is the name of an interpreter, which no wheel may replace: %w", shorten(name), cache.ErrUnsafe)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // maxShebang is the longest first line, with its line feed, that every kernel in
@@ -29,14 +30,16 @@ func shebang(python string) string {
 }
 
 // coding is a line that names a script's encoding (PEP 263).
-var coding = regexp.MustCompile(`^[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)`)
+var coding = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[ \t\f]*#[^\r\n]*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)`)
+})
 
 // script is a script of the wheel with its interpreter; rest is what follows its
 // first line. Python looks for the script's encoding in two lines only: where
 // rest begins with it and the interpreter takes more than one line, the second
 // line repeats it, and the path is written in characters of every encoding.
 func script(python string, rest []byte) []byte {
-	m := coding.FindSubmatch(rest)
+	m := coding().FindSubmatch(rest)
 	if m == nil || simple(python) {
 		return append([]byte(shebang(python)+"\n"), rest...)
 	}

@@ -81,6 +81,7 @@ func (s *submission) run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
+	s.adviseScript(wanted)
 	store, err := s.openStore(wanted)
 	if err != nil {
 		return err

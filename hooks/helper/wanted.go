@@ -14,6 +14,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/envs/project"
 	"github.com/hpcenv/hpcenv/envs/python"
+	"github.com/hpcenv/hpcenv/envs/satisfy"
 	"github.com/hpcenv/hpcenv/hooks/pin"
 )
 
@@ -37,6 +38,8 @@ type wanted struct {
 	// activation is the canonical JSON of the manifest's part, nil if none.
 	activation []byte
 	actDigest  string
+	// project beside the lock; nil = none.
+	project *project.Project
 }
 
 // inline returns the activation if it is small enough to travel, else nil.
@@ -90,6 +93,12 @@ func (s *submission) wanted() (*wanted, error) {
 	if proj == nil {
 		return w, nil
 	}
+	if !satisfy.Frozen(os.Getenv("HPCENV_FROZEN")) {
+		if err := satisfy.Verify(proj, abs, data, satisfy.Memory()); err != nil {
+			return nil, refuse(api.ExitUsage, "%w", err)
+		}
+	}
+	w.project = proj
 	m, err := proj.Activation(name)
 	var unknown *project.UnknownEnvironmentError
 	switch {

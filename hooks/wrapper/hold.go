@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -64,22 +65,22 @@ func startTime(pid int) (string, error) {
 	return fields[19], nil
 }
 
-var wordRE = regexp.MustCompile(`^[0-9A-Za-z_.+-]{1,64}$`)
+var wordRE = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Za-z_.+-]{1,64}$`) })
 
 // stepName is what processes of one Slurm step on this node have in common; ""
 // outside of jobs.
 func stepName(env []string) string {
 	jobID := getenv(env, "SLURM_JOB_ID")
-	if !wordRE.MatchString(jobID) {
+	if !wordRE().MatchString(jobID) {
 		return ""
 	}
 	step := getenv(env, "SLURM_STEP_ID")
-	if !wordRE.MatchString(step) {
+	if !wordRE().MatchString(step) {
 		step = "batch"
 	}
 	// Several slurmd may share a host (development, front ends).
 	node := getenv(env, "SLURMD_NODENAME")
-	if !wordRE.MatchString(node) {
+	if !wordRE().MatchString(node) {
 		node = "node"
 	}
 	return jobID + "." + step + "." + node

@@ -47,8 +47,8 @@ func (o Options) withDefaults() (Options, error) {
 		o.Environment = "default"
 	}
 	if o.Platform == "" {
-		p, ok := platforms[runtime.GOARCH]
-		if !ok {
+		p := HostPlatform()
+		if p == "" {
 			return o, api.Errorf(api.ExitNoFit, "this host's architecture (%s) has no conda platform that hpcenv knows\nnext: run it on an x86-64 or aarch64 host", runtime.GOARCH)
 		}
 		o.Platform = p
@@ -63,3 +63,6 @@ func (o Options) withDefaults() (Options, error) {
 }
 
 var platforms = map[string]string{"amd64": "linux-64", "arm64": "linux-aarch64", "ppc64le": "linux-ppc64le", "riscv64": "linux-riscv64"}
+
+// HostPlatform is the conda subdir of this host; "" = none that hpcenv knows.
+func HostPlatform() string { return platforms[runtime.GOARCH] }

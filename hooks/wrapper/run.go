@@ -133,13 +133,22 @@ func (j job) become(ctx context.Context, stderr io.Writer) (int, error) {
 		}
 		defer runtime.KeepAlive(rc) // or the shell would not inherit it
 	}
+	return execute(argv, env, j.Input.ID)
+}
+
+// Direct becomes a program in an environment that is active already, as the
+// processes of a job are in theirs; id is the environment's.
+func Direct(argv, env []string, id string) (int, error) { return execute(argv, env, id) }
+
+// execute becomes a program; it comes back only if it failed.
+func execute(argv, env []string, id string) (int, error) {
 	path, err := lookPath(argv[0], getenv(env, "PATH"))
 	if err != nil {
 		code := ExitNotRunnable
 		if errors.Is(err, fs.ErrNotExist) {
 			code = ExitNotFound
 		}
-		return code, fmt.Errorf("%s: %w\nnext: is it spelled right, and in the environment? hpcenv inspect --packages %s lists what it holds", argv[0], err, j.Input.ID[:min(8, len(j.Input.ID))])
+		return code, fmt.Errorf("%s: %w\nnext: is it spelled right, and in the environment? hpcenv inspect --packages %s lists what it holds", argv[0], err, id[:min(8, len(id))])
 	}
 	err = unix.Exec(path, argv, env)
 	if errors.Is(err, unix.ENOEXEC) {

@@ -77,6 +77,7 @@ func onePath(args []string, lock string) (string, error) {
 // it has noted of the lock counts, however its environments were asked for; which
 // options this host would choose does not matter.
 func (a *app) listed(ctx context.Context, svc api.Service, envs []api.Environment, path string) ([]api.Environment, error) {
+	a.frozen = true // what is there is told of any lock
 	req, err := a.request(path, nil, false)
 	if err != nil {
 		return nil, err

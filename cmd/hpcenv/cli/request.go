@@ -13,12 +13,14 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/service"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/project"
+	"github.com/hpcenv/hpcenv/envs/satisfy"
 )
 
 // request reads the lock at path ("" = the nearest one upwards) and what its
 // manifest says of the activation of environments (all, or those named; none
-// named = default). Of a lock that names no environments, they are the texts of
-// wishes; the request has the names that those stand for.
+// named = default). A lock that does not satisfy its manifest is an error unless
+// it is to be taken as it is. Of a lock that names no environments, the names are
+// texts of wishes; the request has the names that those stand for.
 func (a *app) request(path string, environments []string, all bool) (*api.PrepareRequest, error) {
 	lock, note, err := project.FindLock(path)
 	if err != nil {
@@ -44,6 +46,12 @@ func (a *app) request(path string, environments []string, all bool) (*api.Prepar
 	p, err := project.Load(filepath.Dir(lock))
 	if p == nil || err != nil {
 		return req, err // a lock without a manifest is none the worse
+	}
+	a.project = p
+	if !a.frozen && !satisfy.Frozen(a.getenv("HPCENV_FROZEN")) {
+		if err := satisfy.Verify(p, lock, data, satisfy.Memory()); err != nil {
+			return nil, err
+		}
 	}
 	if all {
 		environments = p.Environments()
@@ -71,6 +79,9 @@ func (a *app) request(path string, environments []string, all bool) (*api.Prepar
 
 // aboutLock puts the lock's path before an error that the lock is to blame for.
 func aboutLock(err error, lock string) error {
+	if err == nil {
+		return nil
+	}
 	e := service.Classify(err)
 	if !e.AboutLock || strings.Contains(e.Message, lock) {
 		return err

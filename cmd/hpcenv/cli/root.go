@@ -17,6 +17,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/service"
+	"github.com/hpcenv/hpcenv/envs/project"
 	"github.com/hpcenv/hpcenv/hooks/wrapper"
 )
 
@@ -31,6 +32,10 @@ type app struct {
 	scripts []string
 	// choice is what of a lock without environments is wanted, as given by flags.
 	choice choice
+	// frozen: locks are taken as they are, whatever their manifests say.
+	frozen bool
+	// project is the manifest beside the lock of the request; nil = none.
+	project *project.Project
 	// notes for the user about what was read.
 	notes []string
 	// json: facts, and errors too, are printed as JSON on stdout.
@@ -138,6 +143,12 @@ func helpCmd(root *cobra.Command) *cobra.Command {
 			return cmd.Help()
 		},
 	}
+}
+
+// addFrozen gives a command the flag that switches the comparison of lock and
+// manifest off.
+func (a *app) addFrozen(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.frozen, "frozen", false, "take the lock as it is, even if the manifest beside it asks for something else (default: HPCENV_FROZEN)")
 }
 
 // usageArgs makes a wrong number of arguments an error of usage.

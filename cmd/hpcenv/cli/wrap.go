@@ -29,20 +29,7 @@ func (f *wrapFlags) add(cmd *cobra.Command) {
 // Slurm's help.
 func (a *app) wrapperCmds() []*cobra.Command {
 	var f wrapFlags
-	run := &cobra.Command{
-		Use:   "run [-e ENVIRONMENT] -- COMMAND [ARGUMENT...]",
-		Short: "Run a command in an environment, here",
-		Long:  "Run a command in an environment on this host. What is not prepared yet is prepared first, for this host's platform.",
-		Args:  usageArgs(cobra.MinimumNArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := notADirectory(args[0], cmd.CommandPath()); err != nil {
-				return err
-			}
-			return a.wrap(cmd.Context(), f, func(ctx context.Context, o wrapper.Options) (int, error) { return wrapper.Run(ctx, o, args) })
-		},
-	}
-	// What follows the command is the command's.
-	run.Flags().SetInterspersed(false)
+	run := a.runCmd(&f)
 	shell := &cobra.Command{
 		Use:   "shell",
 		Short: "Start a shell in an environment, here",
@@ -65,6 +52,7 @@ func (a *app) wrapperCmds() []*cobra.Command {
 	for _, cmd := range []*cobra.Command{run, shell, hook} {
 		f.add(cmd)
 		a.choice.add(cmd.Flags())
+		a.addFrozen(cmd)
 	}
 	return []*cobra.Command{run, shell, hook}
 }
@@ -125,6 +113,11 @@ func (a *app) wrap(ctx context.Context, f wrapFlags, do func(context.Context, wr
 		Report:      shown.report,
 	})
 	shown.close()
+	return aboutLock(a.ended(code, err), req.LockPath)
+}
+
+// ended keeps the exit code of a program, and the reason why it could not be run.
+func (a *app) ended(code int, err error) error {
 	switch {
 	case err == nil:
 		a.code = code
@@ -132,5 +125,5 @@ func (a *app) wrap(ctx context.Context, f wrapFlags, do func(context.Context, wr
 	case code == wrapper.ExitNotFound || code == wrapper.ExitNotRunnable:
 		return &api.Error{Code: code, Message: err.Error()}
 	}
-	return aboutLock(err, req.LockPath)
+	return err
 }

@@ -1,0 +1,86 @@
+package satisfy
+
+import (
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/hpcenv/hpcenv/envs/conda/version"
+	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/envs/project"
+)
+
+// channels compares the channels of an environment.
+func (c *checker) channels(env *lockfile.Environment) error {
+	wanted, settled, err := c.p.Channels(env.Name)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(wanted, func(w project.Channel) bool { return w.Name == "defaults" }) {
+		return nil // a name for several
+	}
+	same := len(wanted) == len(env.Channels)
+	for i, w := range wanted {
+		if !slices.ContainsFunc(env.Channels, func(have string) bool { return sameChannel(w.Name, have) }) {
+			c.add(w.Line, "environment %s: the channel %s of the manifest is not in the lock", env.Name, lockfile.RedactURL(w.Name))
+			same = false
+		} else if same && settled && !sameChannel(w.Name, env.Channels[i]) {
+			c.add(w.Line, "environment %s: the channels have another order in the lock: %s", env.Name, strings.Join(env.Channels, ", "))
+			return nil
+		}
+	}
+	for _, have := range env.Channels {
+		if !slices.ContainsFunc(wanted, func(w project.Channel) bool { return sameChannel(w.Name, have) }) {
+			c.add(0, "environment %s: the lock has the channel %s, the manifest has not", env.Name, have)
+		}
+	}
+	return nil
+}
+
+// sameChannel compares a manifest's channel, which may be a name, a URL or a
+// path, with a lock's URL. What host a name belongs to is a setting of pixi's;
+// so is, for a path, where the project lay.
+func sameChannel(wanted, locked string) bool {
+	wanted, locked = strings.TrimRight(wanted, "/"), strings.TrimRight(locked, "/")
+	if u, err := url.Parse(wanted); err == nil && u.Host != "" {
+		u.User = nil
+		// A token in the path is a credential, which locks do not hold.
+		if rest, ok := strings.CutPrefix(u.Path, "/t/"); ok {
+			if _, after, ok := strings.Cut(rest, "/"); ok {
+				u.Path = "/" + after
+			}
+		}
+		l, err := url.Parse(locked)
+		return err == nil && u.Scheme == l.Scheme && strings.EqualFold(u.Host, l.Host) && strings.TrimRight(u.Path, "/") == strings.TrimRight(l.Path, "/")
+	}
+	name := path.Clean(strings.TrimPrefix(wanted, "file://"))
+	if name = strings.TrimLeft(name, "./"); name == "" {
+		return true // a path of dots only: any
+	}
+	return locked == name || strings.HasSuffix(locked, "/"+name)
+}
+
+// indexes compares the first index of Python packages.
+func (c *checker) indexes(env *lockfile.Environment) error {
+	indexes, err := c.p.Indexes(env.Name)
+	if err != nil {
+		return err
+	}
+	if indexes.URL != "" && len(env.Indexes) > 0 && !sameURL(indexes.URL, env.Indexes[0]) {
+		c.add(indexes.Line, "environment %s: the manifest's index is %s, the lock's is %s", env.Name, lockfile.RedactURL(indexes.URL), env.Indexes[0])
+	}
+	return nil
+}
+
+func sameURL(a, b string) bool { return sameChannel(a, b) }
+
+// sameVersion compares versions by value where both are some.
+func sameVersion(a, b string) bool {
+	v, err := version.Parse(a)
+	w, err2 := version.Parse(b)
+	if err != nil || err2 != nil {
+		return a == b
+	}
+	return v.Compare(w) == 0
+}
