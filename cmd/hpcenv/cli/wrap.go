@@ -15,13 +15,16 @@ import (
 	"github.com/hpcenv/hpcenv/internal/shellword"
 )
 
+// defaultName is the environment that is meant if none is named.
+const defaultName = "default"
+
 // wrapFlags are what run, shell and shell-hook have in common.
 type wrapFlags struct {
 	environment, lock string
 }
 
 func (f *wrapFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&f.environment, "environment", "e", "", "environment of the lock (default: default)")
+	cmd.Flags().StringVarP(&f.environment, "environment", "e", defaultName, "environment of the lock")
 	cmd.Flags().StringVar(&f.lock, "lock", "", "a lock or a directory with one (default: the nearest one upwards)")
 }
 
@@ -82,7 +85,7 @@ func (a *app) wrap(ctx context.Context, f wrapFlags, do func(context.Context, wr
 		return err
 	}
 	var named []string
-	if f.environment != "" {
+	if f.environment != defaultName {
 		named = []string{f.environment}
 	}
 	req, err := a.request(f.lock, named, false)
@@ -92,7 +95,7 @@ func (a *app) wrap(ctx context.Context, f wrapFlags, do func(context.Context, wr
 	if len(req.Environments) > 1 {
 		return api.Errorf(api.ExitUsage, "-e %s names several environments; a command runs in one\nnext: leave the others out", f.environment)
 	}
-	if f.environment = "default"; len(req.Environments) > 0 {
+	if f.environment = defaultName; len(req.Environments) > 0 {
 		f.environment = req.Environments[0]
 	}
 	pythons, err := a.pythons(c, req.Lock)
