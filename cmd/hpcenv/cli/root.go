@@ -97,8 +97,8 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "hpcenv",
 		Short: "Locked environments on every node of a Slurm cluster",
-		Long: `hpcenv gives every node of a Slurm job the environment that a pixi.lock
-names, fitting that node.
+		Long: `hpcenv gives every node of a Slurm job the environment that a lock
+(pixi.lock, conda-lock.yml, uv.lock, pylock.toml) names, fitting that node.
 
   hpcenv prepare                     fetch and build what the lock names
   sbatch --env-lock=. job.sh         run a job in it
