@@ -31,7 +31,9 @@ type PrepareRequest struct {
 	// resolving relative locations on the client's side.
 	Lock     []byte `json:"lock"`
 	LockPath string `json:"lock_path"`
-	// Environments by name; empty = default. All = every one.
+	// Environments by name; empty = default. All = every one. Of a uv.lock or
+	// pylock.toml, which names none, they are wishes (python.Wish), e.g.
+	// "python=3.12,extra=gpu"; the client has completed them.
 	Environments []string `json:"environments,omitempty"`
 	All          bool     `json:"all,omitempty"`
 	// Platforms by conda subdir; empty = every architecture of the cluster.

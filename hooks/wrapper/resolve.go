@@ -100,7 +100,7 @@ func (o Options) prepare(ctx context.Context, r *resolved) error {
 		if len(res.Skipped) > 0 {
 			msg += " (" + strings.Join(res.Skipped, "; ") + ")"
 		}
-		return api.Errorf(api.ExitNoFit, "%s\nnext: add the platform to the manifest and run `pixi lock`, or name another environment with -e", msg)
+		return api.Errorf(api.ExitNoFit, "%s\nnext: lock it for that platform, too (pixi: add it to the manifest, then `pixi lock`), or name another environment with -e", msg)
 	}
 	if r.store == "" {
 		st, err := svc.Status(ctx)
