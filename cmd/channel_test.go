@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -211,7 +212,11 @@ func (c *channel) locate(pkg, platform, local string) (location, kind string) {
 
 // save writes the channel's files below dir.
 func (c *channel) save(dir string) error {
-	for path, data := range c.files {
+	all := maps.Clone(c.files)
+	c.mu.Lock()
+	maps.Copy(all, c.made)
+	c.mu.Unlock()
+	for path, data := range all {
 		at := filepath.Join(dir, path)
 		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 			return err
