@@ -23,7 +23,7 @@ counts() {
 		return
 	fi
 	awk '
-		/^ +[a-z_]+_test\.go:[0-9]+: .*(tried|compared|both do the same|locks)/ { sub(/^ +[a-z_]+_test\.go:[0-9]+: /, "  "); print; more = /tried/; next }
+		/^ +[a-z_]+_test\.go:[0-9]+: .*(tried|compared|both do the same|locks)/ { sub(/^ +[a-z_]+_test\.go:[0-9]+: /, "  "); more = /^  format /; print; next }
 		/^        / && more { sub(/^        /, "  "); print; next }
 		/^(---|===|    ---)/ { more = 0 }
 		/SKIP|ABSENT/ { print "  " $0 }' "$out"
