@@ -45,6 +45,7 @@ build: go-build shim
 go-build:
 	CGO_ENABLED=0 GOARCH=amd64 $(GO) build -trimpath -o $(BUILD)/amd64/hpcenv ./cmd/hpcenv
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) build -trimpath -o $(BUILD)/arm64/hpcenv ./cmd/hpcenv
+	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) build -trimpath -o $(BUILD)/darwin-arm64/hpcenv ./cmd/hpcenv
 	CGO_ENABLED=1 GOARCH=amd64 $(GO) build -trimpath -o $(BUILD)/amd64/hpcenvd ./cmd/hpcenvd
 	contrib/ci/static.sh $(BUILD)/amd64/hpcenv $(BUILD)/arm64/hpcenv
 
@@ -89,6 +90,10 @@ check:
 		if [ -n "$$bad" ]; then echo "not gofmt's: $$bad"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) vet -tags cluster,oracle ./...
+	@# On macOS: bundle create, inspect, diff.
+	@for arch in arm64 amd64; do \
+		CGO_ENABLED=0 GOOS=darwin GOARCH=$$arch $(GO) build -o /dev/null ./cmd/hpcenv || exit 1; \
+	done
 	@if command -v shellcheck >/dev/null; then contrib/ci/shellcheck.sh; \
 		else echo "shellcheck is not installed: scripts are not checked"; fi
 
@@ -97,14 +102,14 @@ check:
 servers:
 	@contrib/setup/servers.sh make >/dev/null || echo "the servers of the channel tests could not be made"
 
-unit: servers | $(RESULTS)
+unit: servers oracle-venv | $(RESULTS)
 	contrib/ci/gotest.sh $(RESULTS)/unit.json -race -timeout 10m ./...
 
 ctest:
 	$(MAKE) --no-print-directory -s -C slurm/spank CC=$(CC) OUT=$(CURDIR)/$(BUILD)/shim/amd64 test
 
-# The reference installer, in a virtual environment of the cache. Without it (no
-# network) the oracle's tests say so and are skipped; in CI they fail.
+# The peers that tests compare with, in a virtual environment of the cache. Without
+# it (no network) those tests say so and are skipped; in CI they fail.
 oracle-venv:
 	@contrib/setup/oracle.sh make >/dev/null || echo "the oracle's virtual environment could not be made"
 	@contrib/setup/oracle-wheels.sh make >/dev/null || echo "the real wheels could not be fetched"

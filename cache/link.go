@@ -107,7 +107,7 @@ func placeError(name string, err error) error {
 // nil, what fill writes.
 func (l *Linker) create(dirfd int, name string, exec bool, fill func(*os.File) error) error {
 	if fill == nil && l.exact {
-		err := unix.Mknodat(dirfd, name, unix.S_IFREG|uint32(poolMode(exec)), 0)
+		err := makeEmpty(dirfd, name, uint32(poolMode(exec)))
 		if err == nil {
 			return l.finishEmpty(dirfd, name)
 		}
@@ -159,7 +159,7 @@ func (l *Linker) copyAt(dirfd int, name string, e Entry) (how Method, err error)
 	how = Copy
 	err = l.create(dirfd, name, e.Exec, func(out *os.File) error {
 		if l.ways.clone.Load() {
-			if err := unix.IoctlFileClone(int(out.Fd()), int(in.Fd())); err == nil {
+			if err := cloneFile(int(out.Fd()), int(in.Fd())); err == nil {
 				how = Reflink
 				return checkSize(out, e)
 			}

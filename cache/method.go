@@ -83,7 +83,7 @@ func (s *Store) probe(dir string, w *ways) (err error) {
 	if err != nil {
 		return storeError("probe for reflinks in", dir, err)
 	}
-	w.clone.Store(unix.IoctlFileClone(int(to.Fd()), int(probe.Fd())) == nil)
+	w.clone.Store(cloneFile(int(to.Fd()), int(probe.Fd())) == nil)
 	return storeError("probe for reflinks in", dir, errors.Join(to.Close(), os.Remove(place)))
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"sync/atomic"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -36,7 +35,7 @@ func exactModes(dirfd int) (bool, error) {
 		make func(mode uint32) error
 	}{
 		{0o755, unix.AT_REMOVEDIR, func(m uint32) error { return unix.Mkdirat(dirfd, name, m) }},
-		{0o555, 0, func(m uint32) error { return unix.Mknodat(dirfd, name, unix.S_IFREG|m, 0) }},
+		{0o555, 0, func(m uint32) error { return makeEmpty(dirfd, name, m) }},
 	} {
 		err := p.make(p.mode)
 		if notMade(err) {
@@ -50,7 +49,7 @@ func exactModes(dirfd int) (bool, error) {
 		if err != nil {
 			return false, storeError("probe for modes with", name, err)
 		}
-		exact = exact && st.Mode&0o7777 == p.mode
+		exact = exact && uint32(st.Mode)&0o7777 == p.mode
 	}
 	return exact, nil
 }
@@ -63,14 +62,4 @@ func notMade(err error) bool {
 		}
 	}
 	return false
-}
-
-// futimens gives an open file its times. (Its name would do as well, but has to
-// be looked up; kernels before 5.8 take no empty name for it.)
-func futimens(fd int, times []unix.Timespec) error {
-	_, _, errno := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(fd), 0, uintptr(unsafe.Pointer(&times[0])), 0, 0, 0)
-	if errno != 0 {
-		return errno
-	}
-	return nil
 }

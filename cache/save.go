@@ -100,7 +100,7 @@ func (s *Store) Sync() error {
 	if err != nil {
 		return storeError("open", s.root, err)
 	}
-	err = unix.Syncfs(int(d.Fd()))
+	err = syncFileSystem(int(d.Fd()))
 	return storeError("make durable", s.root, errors.Join(err, d.Close()))
 }
 
@@ -148,7 +148,7 @@ func (s *Store) PublishDir(ctx context.Context, staged, final string) error {
 	if err := s.Sync(); err != nil {
 		return err
 	}
-	err := unix.Renameat2(unix.AT_FDCWD, staged, unix.AT_FDCWD, final, unix.RENAME_NOREPLACE)
+	err := renameNew(staged, final)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
 		// The file system has no such flag. A plain rename replaces an empty
 		// directory only, and a published one never is empty.

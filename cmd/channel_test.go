@@ -50,6 +50,10 @@ func packages() []condatest.Package {
 			out = append(out, script(name, subdir))
 		}
 	}
+	out = append(out, condatest.Package{Name: "python", Version: "3.11.2", Build: "0", Subdir: "linux-64", Files: []condatest.File{
+		{Path: "bin/python", Content: pythonProgram, Exec: true, Placeholder: "/opt/placeholder_placeholder_placeholder"},
+		{Path: "lib/python3.11/site-packages/README.txt", Content: "packages go here\n"},
+	}})
 	out = append(out, condatest.Package{Name: "scripted", Version: "1.0", Build: "0", Noarch: "generic", Files: []condatest.File{
 		{Path: "bin/.scripted-post-link.sh", Content: "echo made > $PREFIX/share/scripted/made\necho set up > $PREFIX/.messages.txt\n", Exec: true},
 		{Path: "share/scripted/readme", Content: "read me\n"},
@@ -124,6 +128,22 @@ func (c *channel) serve(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(noRange{w}, r, "", time.Time{}, strings.NewReader(string(data)))
 }
 
+// pythonProgram stands for a Python in the prefix: the host's, told where it would
+// be and which site-packages it would read when it starts.
+const pythonProgram = `#!/bin/sh
+exec /usr/bin/python3 -I -c '
+import runpy, site, sys
+sys.prefix = sys.base_prefix = "/opt/placeholder_placeholder_placeholder"
+site.addsitedir(sys.prefix + "/lib/python3.11/site-packages")
+del sys.argv[0]
+if sys.argv[0] == "-c":
+    code = sys.argv.pop(1)
+    exec(code)
+else:
+    runpy.run_path(sys.argv[0], run_name="__main__")
+' "$@"
+`
+
 // closedPassword opens the packages called closed-*, for the user "me".
 const closedPassword = "planted-Secret+word"
 
@@ -166,7 +186,11 @@ func (c *channel) lock(envs []string, local string) (string, error) {
 				if location, kind = c.locate(pkg, platform, local); location == "" {
 					return "", fmt.Errorf("no package %s for %s", pkg, platform)
 				}
-				fmt.Fprintf(&b, "      - %s: %s\n", kind, location)
+				shown := kind
+				if strings.Contains(kind, ":") {
+					shown = "pypi"
+				}
+				fmt.Fprintf(&b, "      - %s: %s\n", shown, location)
 				if !slices.Contains(urls, kind+" "+location) {
 					urls = append(urls, kind+" "+location)
 				}
@@ -175,6 +199,13 @@ func (c *channel) lock(envs []string, local string) (string, error) {
 	}
 	for _, u := range urls {
 		kind, location, _ := strings.Cut(u, " ")
+		if how, rest, ok := strings.Cut(kind, ":"); ok {
+			fmt.Fprintf(&records, "- pypi: %s\n  name: %s\n  version: '0.1'\n", location, rest)
+			if how == "tree" {
+				records.WriteString("  editable: true\n")
+			}
+			continue
+		}
 		if kind == "pypi" {
 			fmt.Fprintf(&records, "- pypi: %s\n  name: sdist\n  version: '1.0'\n  sha256: %064d\n", location, 1)
 			continue
@@ -196,6 +227,12 @@ func (c *channel) lock(envs []string, local string) (string, error) {
 
 // locate is where a package lies; with local, in files below that directory.
 func (c *channel) locate(pkg, platform, local string) (location, kind string) {
+	// tree:NAME:PATH is a source tree to be used as it is, copy:NAME:PATH one to be
+	// built.
+	if how, rest, ok := strings.Cut(pkg, ":"); ok {
+		name, path, _ := strings.Cut(rest, ":")
+		return path, how + ":" + name
+	}
 	if pkg == "sdist" {
 		return "https://pypi.example/sdist-1.0.tar.gz", "pypi"
 	}

@@ -43,6 +43,8 @@ func TestStories(t *testing.T) {
 				return os.Geteuid() == 0, nil
 			case "sandbox":
 				return sandbox.New().Available() == nil, nil
+			case "demo":
+				return demo()
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
@@ -52,6 +54,17 @@ func TestStories(t *testing.T) {
 		},
 	})
 }
+
+// demo tells whether the demo channel is here; $DEMO makes its project.
+func demo() (bool, error) {
+	out, err := exec.Command(demoScript, "path").CombinedOutput()
+	if err != nil && os.Getenv("HPCENV_REQUIRE_DEMO") != "" {
+		return false, fmt.Errorf("demo channel: %w: %s", err, out)
+	}
+	return err == nil, nil
+}
+
+const demoScript = "../contrib/demo/channel.sh"
 
 type channelKey struct{}
 
@@ -81,8 +94,13 @@ func setup(t *testing.T, env *testscript.Env) error {
 	if err := os.WriteFile(filepath.Join(dir, "nodes"), []byte(nodesText), 0o644); err != nil {
 		return err
 	}
+	script, err := filepath.Abs(demoScript)
+	if err != nil {
+		return err
+	}
 	for k, v := range map[string]string{
-		"T": dir, "PATH": filepath.Join(dir, "bin") + ":" + env.Getenv("PATH"), "HOME": filepath.Join(dir, "home"), "TMPDIR": dir,
+		"DEMO": script,
+		"T":    dir, "PATH": filepath.Join(dir, "bin") + ":" + env.Getenv("PATH"), "HOME": filepath.Join(dir, "home"), "TMPDIR": dir,
 		"HPCENV_CONF": filepath.Join(dir, "hpcenv.conf"), "TZ": "UTC", "CHANNEL": c.host(),
 		"HPCENVD_STORE": filepath.Join(dir, "d"), "HPCENVD_SOCKET": filepath.Join(dir, "sock"), "HPCENVD_FETCH_ALLOW": c.host(),
 		"HPCENVD_ALLOW_ROOT": "true",

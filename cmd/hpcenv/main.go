@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command hpcenv is the users' command line and, called by the SPANK shim, the
 // node helper. It is static, needs no cgo, and starts in milliseconds: what is
 // imported here must not do work when it is initialised (internal/arch holds

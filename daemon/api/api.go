@@ -38,6 +38,9 @@ type PrepareRequest struct {
 	All          bool     `json:"all,omitempty"`
 	// Platforms by conda subdir; empty = every architecture of the cluster.
 	Platforms []string `json:"platforms,omitempty"`
+	// Brought: the client has the archives (PrepareHeld). Nothing is fetched; what is
+	// missing is asked of the client.
+	Brought bool `json:"brought,omitempty"`
 	// Activations: environment name → canonical JSON of activation.Manifest,
 	// kept with the lock.
 	Activations map[string][]byte `json:"activations,omitempty"`

@@ -19,7 +19,7 @@ type VerifiedPlatform struct {
 	// TreeDigest of what was read; MetaDigest as noted when it was made;
 	// PlanDigest as lock and packages have it, empty where NoPlan says why not or
 	// where Unknown files have content that only a compiler could tell (byte-code
-	// of sources that hold the prefix): for those MetaDigest alone speaks.
+	// of sources that take their prefix apart): for those MetaDigest alone speaks.
 	TreeDigest string `json:"tree_digest"`
 	MetaDigest string `json:"meta_digest"`
 	PlanDigest string `json:"plan_digest,omitempty"`

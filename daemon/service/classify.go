@@ -13,6 +13,7 @@ import (
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/activation"
+	"github.com/hpcenv/hpcenv/envs/bundle"
 	"github.com/hpcenv/hpcenv/envs/linkscript"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/materialize"
@@ -78,6 +79,8 @@ func next(err error, code int) string {
 		return "ask for what is there: -e default, -e extra=NAME, -e group=NAME (several with commas)"
 	case errors.Is(err, python.ErrInterpreter):
 		return "mend that entry of `interpreters:`"
+	case errors.Is(err, bundle.ErrBundle):
+		return "copy the bundle again, or make it anew"
 	case errors.Is(err, lockfile.ErrLock):
 		return relock(err) + " in the project writes the file anew"
 	case errors.Is(err, linkscript.ErrCannotRun):

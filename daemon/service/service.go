@@ -115,6 +115,7 @@ func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report f
 	res, err := prepare.Run(ctx, deps, &prepare.Request{
 		Lock: req.Lock, Dir: filepath.Dir(req.LockPath), Environments: req.Environments, All: req.All,
 		Platforms: req.Platforms, Activations: req.Activations, DryRun: req.DryRun, Offline: req.Offline,
+		Brought: req.Brought,
 	}, func(e prepare.Event) { report(api.Event(e)) })
 	var need *prepare.NeedLocalError
 	var closed *prepare.NeedCredentialError

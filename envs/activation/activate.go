@@ -2,6 +2,8 @@ package activation
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +17,8 @@ const (
 	MarkerName = "HPCENV_ACTIVE"
 	// UndoName holds how to undo the activation, by layer.
 	UndoName = "HPCENV_UNDO"
+	// OverlayName holds the directory of the overlay, if there is one.
+	OverlayName = "HPCENV_OVERLAY"
 
 	// defaultPath is what programs are found by where PATH is not set.
 	defaultPath = "/usr/local/bin:/usr/bin:/bin"
@@ -36,6 +40,9 @@ type Input struct {
 	EnvName string
 	// ActDigest is the digest of Manifest; "" = none.
 	ActDigest string
+	// Overlay is the absolute directory of what the user's own project adds to the
+	// environment; "" = nothing. It is named by its content.
+	Overlay string
 	// First: the environment variables come from a submitting shell, not from
 	// this job's script. Whatever is active in them is left first, and
 	// PYTHONPATH and its like go, even if our marker is there already.
@@ -57,11 +64,32 @@ type Result struct {
 
 // Marker returns the value of HPCENV_ACTIVE for an environment.
 func (in Input) Marker() string {
-	d := in.ActDigest
+	d := in.what()
 	if d == "" {
 		d = "-"
 	}
 	return in.ID + "/" + in.Platform + "/" + d
+}
+
+// what is the digest of all that is added to the environment's own activation; ""
+// = nothing.
+func (in Input) what() string {
+	if in.Overlay == "" {
+		return in.ActDigest
+	}
+	sum := sha256.Sum256([]byte(in.ActDigest + "\x00" + in.Overlay))
+	return hex.EncodeToString(sum[:])
+}
+
+// overlayOps show an overlay to the environment's Python, and its commands.
+func (in Input) overlayOps() []Op {
+	if in.Overlay == "" {
+		return nil
+	}
+	return []Op{
+		{Kind: OpPrepend, Name: "PATH", Value: in.Overlay + "/bin", Sep: ":"},
+		{Kind: OpSet, Name: OverlayName, Value: in.Overlay},
+	}
 }
 
 // Active splits the marker of an environment; ok is false if none is active.
@@ -97,9 +125,9 @@ func Activate(ctx context.Context, in Input) (Result, error) {
 	var res Result
 	var keep []entry
 	id, platform, digest, active := splitMarker(e)
-	same := active && !in.First && id == in.ID && digest == in.ActDigest
+	same := active && !in.First && id == in.ID && digest == in.what()
 	if same && platform == in.Platform {
-		res.Notes = warnShadow(ctx, e, in.Prefix, repairPath(e, in.Prefix))
+		res.Notes = warnShadow(ctx, e, in.Prefix, repairPath(e, in.Prefix, in.Overlay))
 		return finish(in, e, res)
 	}
 	if active {
@@ -112,12 +140,14 @@ func Activate(ctx context.Context, in Input) (Result, error) {
 	}
 	if !same {
 		keep = nil
+		e.unset(OverlayName) // of nobody's environment
 		res.Notes = append(res.Notes, cleanConda(e)...)
 		if !active || in.First {
 			res.Notes = append(res.Notes, cleanShell(e)...)
 		}
 	}
 	plan := Compose(in.Prefix, in.Static, in.Manifest, in.EnvName, in.Platform)
+	plan.Common.Ops = append(plan.Common.Ops, in.overlayOps()...)
 	res.Notes = append(res.Notes, plan.Notes...)
 	rec := record{Common: keep}
 	if !same {
@@ -256,7 +286,7 @@ func Undo(env []string) ([]string, error) {
 
 // repairPath puts the prefix back into a PATH that lost it while CONDA_PREFIX
 // still says it is active: a login shell (#!/bin/bash -l) does that.
-func repairPath(e *environ, prefix string) []string {
+func repairPath(e *environ, prefix, overlay string) []string {
 	if cur, _ := e.get("CONDA_PREFIX"); cur != prefix {
 		return nil
 	}
@@ -267,6 +297,10 @@ func repairPath(e *environ, prefix string) []string {
 			return nil
 		}
 	}
-	e.set("PATH", joinList(bin, ":", path))
+	front := bin
+	if overlay != "" {
+		front = overlay + "/bin:" + bin
+	}
+	e.set("PATH", joinList(front, ":", path))
 	return []string{"PATH had lost " + bin + " (a login shell resets it): put in front again"}
 }

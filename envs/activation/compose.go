@@ -153,7 +153,7 @@ func manifestEnv(m *Manifest, platform string, notes *[]string) []Op {
 		for _, ref := range references(v) {
 			visit(ref)
 		}
-		if !validName(n) || strings.ContainsRune(v, 0) || n == MarkerName || n == UndoName || n == ShadowName {
+		if !validName(n) || strings.ContainsRune(v, 0) || n == MarkerName || n == UndoName || n == ShadowName || n == OverlayName {
 			*notes = append(*notes, fmt.Sprintf("%s: [activation.env] %q passed over: no environment can hold it, or the name is reserved", m.File, n))
 			return
 		}

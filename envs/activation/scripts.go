@@ -13,8 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // ErrScript is the class of errors of activation scripts: missing, ended the
@@ -158,18 +156,6 @@ func (r *scriptRun) close() {
 	}
 }
 
-func memFile(name, content string) (*os.File, error) {
-	fd, err := unix.MemfdCreate("hpcenv-"+name, unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, fmt.Errorf("activation scripts: memory file: %w", err)
-	}
-	f := os.NewFile(uintptr(fd), name)
-	if _, err := f.WriteString(content); err != nil {
-		return nil, errors.Join(fmt.Errorf("activation scripts: memory file: %w", err), f.Close())
-	}
-	return f, nil
-}
-
 // script is what bash runs. At its end POSIXLY_CORRECT switches to POSIX mode
 // by a mere assignment, in which the builtin exec is found before a function
 // of that name; /usr/bin/env then writes what is exported.
@@ -204,7 +190,7 @@ func (r *scriptRun) run(ctx context.Context, bash, dump string, env []string, op
 	cmd.Dir = opts.Dir
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.ExtraFiles = append([]*os.File{r.environ, r.progress}, r.contents...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = diesWithUs()
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	// Processes that a script left behind may hold the pipe for ever.
 	cmd.WaitDelay = 100 * time.Millisecond

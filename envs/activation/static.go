@@ -218,5 +218,5 @@ func varOps(file string, vars orderedVars, notes *[]string) []Op {
 // reserved names belong to the activation itself; no package may set them.
 func reserved(name string) bool {
 	return name == "PATH" || name == "CONDA_PREFIX" || name == "CONDA_SHLVL" || name == "CONDA_DEFAULT_ENV" ||
-		name == MarkerName || name == UndoName || name == ShadowName || strings.HasPrefix(name, "PIXI_PROJECT_") || strings.HasPrefix(name, "PIXI_ENVIRONMENT_")
+		name == MarkerName || name == UndoName || name == ShadowName || name == OverlayName || strings.HasPrefix(name, "PIXI_PROJECT_") || strings.HasPrefix(name, "PIXI_ENVIRONMENT_")
 }

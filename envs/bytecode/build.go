@@ -36,7 +36,7 @@ type Request struct {
 func Build(ctx context.Context, store *cache.Store, req *Request) (*Result, error) {
 	b := &build{store: store, req: req, res: &Result{
 		Rows:    make(map[string]map[string]Row, len(req.Packages)),
-		Patched: make([][]byte, len(req.Patched)), PatchedWhy: make([]string, len(req.Patched)),
+		Patched: make([]PatchedCode, len(req.Patched)),
 	}}
 	if err := b.run(ctx); err != nil {
 		return nil, err
@@ -55,7 +55,11 @@ type build struct {
 	// changed are the packages whose tables get new rows.
 	changed map[string]bool
 	tables  map[string]table // as they were
-	mu      sync.Mutex       // of res and pending, while jobs run
+	noted   map[string]table // new rows of patched sources
+	todo    []patchedTodo
+	// readOnly: nothing is made, so that what is damaged is an error.
+	readOnly bool
+	mu       sync.Mutex // of res, noted and changed, while jobs run
 }
 
 // pending is a source that needs work, with all places that wait for it.
@@ -86,7 +90,7 @@ func (b *build) run(ctx context.Context) (err error) {
 	}
 	b.res.Tag = b.c.about.Tag
 	complete, err := b.lookUp(b.req.Packages)
-	if err != nil || complete && len(b.req.Patched) == 0 {
+	if err != nil || complete && len(b.todo) == 0 {
 		return err
 	}
 	if err := b.req.Sandbox.Available(); err != nil {
@@ -104,7 +108,14 @@ func (b *build) run(ctx context.Context) (err error) {
 	if _, err := b.lookUp(b.req.Packages); err != nil {
 		return err
 	}
-	missing, err := b.missing()
+	known, err := bySource(b.store, b.c.id)
+	if err != nil {
+		return err
+	}
+	if _, err := b.lookUpPatched(known.patched); err != nil {
+		return err
+	}
+	missing, err := b.missing(known.sources)
 	if err != nil {
 		return err
 	}
@@ -116,7 +127,7 @@ func (b *build) run(ctx context.Context) (err error) {
 
 // lookUp fills in the rows that the store knows; complete: that is all.
 func (b *build) lookUp(packages []Package) (complete bool, err error) {
-	complete, b.changed, b.tables = true, map[string]bool{}, map[string]table{}
+	complete, b.changed, b.tables, b.noted = true, map[string]bool{}, map[string]table{}, map[string]table{}
 	for _, p := range packages {
 		t, err := readTable(b.store, b.c.id, p.SHA256)
 		if err != nil {
@@ -125,7 +136,7 @@ func (b *build) lookUp(packages []Package) (complete bool, err error) {
 		b.tables[p.SHA256] = t
 		rows := make(map[string]Row, len(p.Sources))
 		for _, s := range p.Sources {
-			r, ok := t[s.Entry.Path]
+			r, ok := t[rowKey{path: s.Entry.Path}]
 			if !ok || r.Source != s.Entry.SHA256 || r.Shipped != s.shippedDigest() {
 				complete, b.changed[p.SHA256] = false, true
 				continue
@@ -134,7 +145,8 @@ func (b *build) lookUp(packages []Package) (complete bool, err error) {
 		}
 		b.res.Rows[p.SHA256] = rows
 	}
-	return complete, nil
+	patched, err := b.lookUpPatched(nil)
+	return complete && patched, err
 }
 
 func (s *Source) shippedDigest() string {
@@ -147,11 +159,7 @@ func (s *Source) shippedDigest() string {
 // missing decides what is to be done for sources without a row: nothing, where
 // what was shipped is good or another package's table has the source; else a
 // header or the compiler.
-func (b *build) missing() ([]*pending, error) {
-	known, err := bySource(b.store, b.c.id)
-	if err != nil {
-		return nil, err
-	}
+func (b *build) missing(known map[string]Row) ([]*pending, error) {
 	compile := map[string]*pending{}
 	var out []*pending
 	for _, p := range b.req.Packages {
@@ -201,7 +209,7 @@ func (b *build) missing() ([]*pending, error) {
 
 // work does what is missing, and the patched sources.
 func (b *build) work(ctx context.Context, missing []*pending) (err error) {
-	if len(missing)+len(b.req.Patched) == 0 {
+	if len(missing)+len(b.todo) == 0 {
 		return nil
 	}
 	dir, remove, err := b.c.unpack(b.store)
@@ -217,9 +225,9 @@ func (b *build) work(ctx context.Context, missing []*pending) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.adder.Close()) }()
-	jobs := make([]job, 0, len(missing)+len(b.req.Patched))
-	for i := range b.req.Patched {
-		jobs = append(jobs, b.patchedJob(i))
+	jobs := make([]job, 0, len(missing)+len(b.todo))
+	for _, todo := range b.todo {
+		jobs = append(jobs, b.patchedJob(todo))
 	}
 	for _, n := range missing {
 		jobs = append(jobs, b.job(n))
@@ -231,18 +239,6 @@ func (b *build) work(ctx context.Context, missing []*pending) (err error) {
 	started, err := b.c.runJobs(ctx, b.req.Sandbox, dir, jobs, workers)
 	b.res.Processes += started
 	return err
-}
-
-func (b *build) patchedJob(i int) job {
-	return job{kind: 'c', load: b.req.Patched[i].Content, done: func(a answer) error {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.res.Patched[i], b.res.PatchedWhy[i] = a.code, a.why
-		if a.code != nil {
-			b.res.Compiled++
-		}
-		return nil
-	}}
 }
 
 func (b *build) job(n *pending) job {
@@ -324,13 +320,14 @@ func (b *build) publish(ctx context.Context) error {
 			continue
 		}
 		rows := b.res.Rows[p.SHA256]
-		t := make(table, len(rows))
+		t := make(table, len(rows)+len(b.noted[p.SHA256]))
 		maps.Copy(t, b.tables[p.SHA256])
+		maps.Copy(t, b.noted[p.SHA256])
 		for i := range p.Sources {
 			s := &p.Sources[i]
 			if r, ok := rows[s.Entry.Path]; ok {
 				r.Shipped = s.shippedDigest()
-				t[s.Entry.Path] = r
+				t[r.key(s.Entry.Path)] = r
 			}
 		}
 		files = append(files, cache.NewFile{Path: b.store.PycPath(b.c.id, p.SHA256), Data: t.encode()})

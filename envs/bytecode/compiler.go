@@ -27,6 +27,9 @@ type compiler struct {
 	magic    [4]byte
 	packages []*cache.Manifest
 	short    string // "3.11"
+	// hash is what the header of a compiled file has of its source; nil = it is
+	// none that is known here, and patched sources are compiled for each prefix.
+	hash sourceHash
 }
 
 // identity names a compiler by all that decides what it makes: the driver's
@@ -83,6 +86,7 @@ func newCompiler(id string, a about, packages []*cache.Manifest, in *Interpreter
 		return nil, fmt.Errorf("%w: python %s calls its files %q, with the magic number %q", ErrInterpreter, in.Version, a.Tag, a.Magic)
 	}
 	c.magic = [4]byte(magic)
+	c.hash = findHash(c.magic, a.Hash)
 	return c, nil
 }
 
@@ -103,7 +107,7 @@ func tryOut(ctx context.Context, store *cache.Store, box *Sandbox, in *Interpret
 			if err = p.close(); err != nil {
 				err = fmt.Errorf("%w: %w", ErrInterpreter, err)
 			} else {
-				a := about{Tag: hello.tag, Magic: hello.magic, Driver: DriverVersion}
+				a := about{Tag: hello.tag, Magic: hello.magic, Hash: hello.hash, Driver: DriverVersion}
 				for _, m := range packages {
 					a.Packages = append(a.Packages, m.SHA256)
 				}

@@ -13,9 +13,14 @@
 // package's sources became. Files are validated by an unchecked hash: import
 // takes them as they are, whatever the time of the source.
 //
+// A source with its prefix in it is another one for each prefix. It is compiled once
+// all the same, with a stand-in for the environment's id, where that is sure to give
+// the bytes that compiling it would give; see patched.go.
+//
 //	build.go     what is known, what is missing, the order of the work
 //	table.go     the tables in the store
 //	header.go    what packages ship already
+//	patched.go   sources with a prefix in them; hash.go: what their headers need
 //	compiler.go  which Python compiles, and the private copy of it that runs
 //	sandbox.go   what it runs in; seccomp.go: without other processes
 //	pool.go      many sources through few processes; process.go: one of them

@@ -18,7 +18,7 @@ import (
 )
 
 // greeting is how a driver begins; then it waits for a request.
-const greeting = "#!/usr/bin/bash\nprintf 'v\\x1c\\x00\\x00\\x00cpython\\ncpython-311\\na70d0d0a'\nread -r -n 1 x || exit 0\n"
+const greeting = "#!/usr/bin/bash\nprintf 'v\\x2d\\x00\\x00\\x00cpython\\ncpython-311\\na70d0d0a\\n0000000000000000'\nread -r -n 1 x || exit 0\n"
 
 func ingest(t *testing.T, store *cache.Store, archive, sum string) *cache.Manifest {
 	t.Helper()

@@ -12,18 +12,18 @@ import (
 
 // job is one request to the driver.
 type job struct {
-	kind byte // 'c' or 'h'
+	kind byte // of a request; see driver.py
 	load func() ([]byte, error)
 	// done takes the answer; many goroutines call it for different jobs.
 	done func(answer) error
 }
 
 // answer to a job: code, or why there is none; lost: nothing is known of the
-// source itself.
+// source itself. alone: a template was asked for, and this is for one prefix only.
 type answer struct {
-	code []byte
-	why  string
-	lost bool
+	code        []byte
+	why         string
+	lost, alone bool
 }
 
 // perProcess is how many jobs a process is worth its start; window is how many
@@ -196,13 +196,16 @@ func (f *farm) send(p *process, again *[]int, asked chan<- int, stop <-chan stru
 
 func (f *farm) deliver(i int, kind byte, data []byte) error {
 	var a answer
+	if a.alone = kind == 'e' || kind == 'f'; a.alone && f.jobs[i].kind != 't' {
+		return fmt.Errorf("the driver answered with %q", kind)
+	}
 	switch kind {
-	case 'k':
+	case 'k', 'e':
 		a.code = data
 		if len(data) < headerSize || [4]byte(data[:4]) != f.c.magic || f.jobs[i].kind == 'h' && len(data) != headerSize {
 			return fmt.Errorf("the driver answered %d bytes that are no byte-code", len(data))
 		}
-	case 'x':
+	case 'x', 'f':
 		a.why = string(data)
 	case 'm':
 		a.why, a.lost = "out of memory", true

@@ -33,7 +33,7 @@ type process struct {
 	cancel context.CancelFunc
 	// watch ends the process if an answer does not come.
 	watch *time.Timer
-	hello struct{ name, tag, magic string }
+	hello struct{ name, tag, magic, hash string }
 }
 
 // start starts the driver under the private copy of python at dir. What runs but
@@ -78,17 +78,17 @@ func (p *process) greet() error {
 		return err
 	}
 	f := strings.Split(string(data), "\n")
-	if kind != 'v' || len(f) != 3 {
+	if kind != 'v' || len(f) != 4 {
 		return fmt.Errorf("the driver began with %.60q", data)
 	}
-	p.hello.name, p.hello.tag, p.hello.magic = f[0], f[1], f[2]
+	p.hello.name, p.hello.tag, p.hello.magic, p.hello.hash = f[0], f[1], f[2], f[3]
 	if f[0] != "cpython" {
 		return fmt.Errorf("this is %.40q; byte-code is made for CPython only", f[0])
 	}
 	return nil
 }
 
-// ask sends a request: 'c' or 'h' and the source. flush sends what waits.
+// ask sends a request: its kind and what goes with it. flush sends what waits.
 func (p *process) ask(kind byte, source []byte) error {
 	var head [5]byte
 	head[0] = kind

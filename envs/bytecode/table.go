@@ -2,6 +2,7 @@ package bytecode
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,18 +19,34 @@ import (
 // tableHead is the first line of a table, with the number of its rows.
 const tableHead = "hpcenv byte-code 1 "
 
-// table is what the sources of one package became, by path.
-type table map[string]Row
+// table is what the sources of one package became.
+type table map[rowKey]Row
 
-// encode: one line per source, sorted by path: kind, digest of the source, of
+// rowKey finds a row: by the source's path; those of patched sources also by the
+// source's digest, since prefix roots and platforms differ.
+type rowKey struct{ path, patched string }
+
+// key is the key of a row for a source at path p.
+func (r Row) key(p string) rowKey {
+	if r.Kind == Template || r.Kind == Alone {
+		return rowKey{p, r.Source}
+	}
+	return rowKey{path: p}
+}
+
+func (k rowKey) compare(other rowKey) int {
+	return cmp.Or(strings.Compare(k.path, other.path), strings.Compare(k.patched, other.patched))
+}
+
+// encode: one line per source, sorted by key: kind, digest of the source, of
 // what was shipped (- = nothing), of the byte-code (- = none), its size, the
 // path and why there is none, both quoted.
 func (t table) encode() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s%d\n", tableHead, len(t))
-	for _, p := range slices.Sorted(maps.Keys(t)) {
-		r := t[p]
-		fmt.Fprintf(&b, "%c\t%s\t%s\t%s\t%d\t%s\t%s\n", r.Kind, r.Source, dash(r.Shipped), dash(r.Code), r.Size, strconv.Quote(p), strconv.Quote(r.Why))
+	for _, k := range slices.SortedFunc(maps.Keys(t), rowKey.compare) {
+		r := t[k]
+		fmt.Fprintf(&b, "%c\t%s\t%s\t%s\t%d\t%s\t%s\n", r.Kind, r.Source, dash(r.Shipped), dash(r.Code), r.Size, strconv.Quote(k.path), strconv.Quote(r.Why))
 	}
 	return b.Bytes()
 }
@@ -58,7 +75,7 @@ func decodeTable(data []byte) (table, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: table of byte-code, line %d: %w", cache.ErrIntegrity, i+2, err)
 		}
-		t[p] = r
+		t[r.key(p)] = r
 	}
 	return t, nil
 }
@@ -87,9 +104,9 @@ func parseRow(line string) (string, Row, error) {
 }
 
 func (r Row) check() error {
-	code := r.Kind == Compiled || r.Kind == Headed || r.Kind == Kept
+	code := r.Kind == Compiled || r.Kind == Headed || r.Kind == Kept || r.Kind == Template && r.Why == ""
 	switch {
-	case !code && r.Kind != Failed:
+	case !code && r.Kind != Failed && r.Kind != Template && r.Kind != Alone:
 		return fmt.Errorf("kind %q is not known", r.Kind)
 	case !isDigest(r.Source), code && !isDigest(r.Code), r.Shipped != "" && !isDigest(r.Shipped):
 		return errors.New("a digest is not 64 hex digits")
@@ -130,6 +147,8 @@ type about struct {
 	// Tag and Magic as the interpreter told them.
 	Tag   string `json:"tag"`
 	Magic string `json:"magic"`
+	// Hash is that of a known source, in hex: it tells which function it is.
+	Hash string `json:"hash"`
 	// Packages by sha256, and DriverVersion: what the identity is made of.
 	Packages []string `json:"packages"`
 	Driver   int      `json:"driver"`
@@ -147,35 +166,42 @@ func readAbout(store *cache.Store, compiler string) (*about, error) {
 	}
 	a := new(about)
 	if err := json.Unmarshal(data, a); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w; remove %s, it is made again", cache.ErrStore, path, err, filepath.Dir(path))
+		return nil, fmt.Errorf("%w: %s: %w; next: remove %s, it is made again", cache.ErrStore, path, err, filepath.Dir(path))
 	}
 	return a, nil
 }
 
+// made is what a compiler made of sources, by their digests; of patched ones apart:
+// a general form may be another package's source as it is.
+type made struct{ sources, patched map[string]Row }
+
 // bySource gathers, from all tables of a compiler, what it made of sources, so
 // that a source that several packages have is compiled once.
-func bySource(store *cache.Store, compiler string) (map[string]Row, error) {
+func bySource(store *cache.Store, compiler string) (known made, err error) {
+	known = made{map[string]Row{}, map[string]Row{}}
 	dir := filepath.Dir(store.PycPath(compiler, aboutName))
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
-		return map[string]Row{}, nil
+		return known, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", cache.ErrStore, err)
+		return known, fmt.Errorf("%w: %w", cache.ErrStore, err)
 	}
-	known := map[string]Row{}
 	for _, e := range entries {
 		if !isDigest(e.Name()) {
 			continue
 		}
 		t, err := readTable(store, compiler, e.Name())
 		if err != nil {
-			return nil, err
+			return known, err
 		}
 		for _, r := range t {
-			if r.Kind == Compiled || r.Kind == Failed {
+			switch r.Kind {
+			case Template, Alone:
+				known.patched[r.Source] = r
+			case Compiled, Failed:
 				r.Shipped = ""
-				known[r.Source] = r
+				known.sources[r.Source] = r
 			}
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // TestDriverGolden: what was compiled once stays valid. If this fails, raise
 // DriverVersion if the driver makes other bytes, and write the new digest here.
 func TestDriverGolden(t *testing.T) {
-	const version, want = 1, "f350bd7a83c98d11c0435ef47e2037a4fee78d5eca13d9f02a8d60e75bf3867b"
+	const version, want = 2, "13a100d2bb0885ac8e3e39082d8db700ec504943110b55f2b6ff92b5dcc75ccd"
 	sum := sha256.Sum256(driver)
 	if got := hex.EncodeToString(sum[:]); DriverVersion != version || got != want {
 		t.Errorf("driver version %d, digest %s; it was %d, %s", DriverVersion, got, version, want)
@@ -24,13 +24,25 @@ func TestDriverGolden(t *testing.T) {
 
 func sampleTable() table {
 	d := func(c string) string { return strings.Repeat(c, 64) }
-	return table{
+	t := table{}
+	for p, r := range map[string]Row{
 		"a/b.py":       {Kind: Compiled, Source: d("1"), Code: d("2"), Size: 9},
 		"a/c\td\n.py":  {Kind: Failed, Source: d("3"), Why: "SyntaxError: \"x\"\n"},
 		"a/\xff.py":    {Kind: Headed, Source: d("4"), Shipped: d("5"), Code: d("6"), Size: 1 << 40},
 		"a/kept.py":    {Kind: Kept, Source: d("7"), Shipped: d("8"), Code: d("8"), Size: 20},
 		"a/replace.py": {Kind: Compiled, Source: d("9"), Shipped: d("a"), Code: d("b"), Size: 20},
+	} {
+		t[rowKey{path: p}] = r
 	}
+	// One path, three prefix roots.
+	for _, r := range []Row{
+		{Kind: Template, Source: d("c"), Code: d("d"), Size: 30},
+		{Kind: Template, Source: d("e"), Why: "SyntaxError: y"},
+		{Kind: Alone, Source: d("f")},
+	} {
+		t[r.key("a/conf.py")] = r
+	}
+	return t
 }
 
 func TestTableRoundTrip(t *testing.T) {

@@ -8,8 +8,9 @@ import (
 )
 
 // DriverVersion is part of every compiler's identity. It is raised when the
-// driver makes other bytes of the same source; a golden test enforces it.
-const DriverVersion = 1
+// driver makes other bytes of the same source, or its protocol changes; a golden
+// test enforces it.
+const DriverVersion = 2
 
 // Error classes.
 var (
@@ -47,11 +48,26 @@ type Source struct {
 }
 
 // Patched is a source whose content is not a package's: its prefix was put in.
-// What it becomes is of use for one prefix only and is not kept.
 type Patched struct {
-	// Label for messages.
-	Label   string
+	// Package (sha256) is one of the packages, and Path of the source in it: its
+	// table keeps what is found out. Label for messages.
+	Package, Path, Label string
+	// ID is the one part of the prefix that other environments of the store have
+	// otherwise, IDSize bytes. "" = nothing is known of other prefixes: the source
+	// is compiled for this one.
+	ID      string
 	Content func() ([]byte, error)
+}
+
+// PatchedCode is what became of a Patched.
+type PatchedCode struct {
+	// Code is the compiled file; nil = there is none, and Why says why. Where Why is
+	// empty too, it is not known: see Result.Lost, and Known.
+	Code []byte
+	Why  string
+	// Alone: the compiler takes the prefix apart, so that the source is compiled
+	// for each prefix.
+	Alone bool
 }
 
 // Kind is how a source got its byte-code.
@@ -66,18 +82,23 @@ const (
 	Kept Kind = 'k'
 	// Failed: the source does not compile.
 	Failed Kind = 'x'
+	// Template: of a patched source, the same for all prefixes but for the id. Code
+	// and Why have the stand-in for it; without Code the source does not compile.
+	Template Kind = 't'
+	// Alone: of a patched source, another for each prefix.
+	Alone Kind = 'a'
 )
 
 // Row is what became of a source.
 type Row struct {
 	Kind Kind
-	// Source is the sha256 of the source, Shipped that of the compiled file that
+	// Source is the sha256 of the source (Template, Alone: with the stand-in), Shipped that of the compiled file that
 	// came with it ("" = none).
 	Source, Shipped string
-	// Code and Size are the byte-code's digest and size (not for Failed).
+	// Code and Size are the byte-code's digest and size (not for Failed, Alone).
 	Code string
 	Size int64
-	// Why is the reason of Failed.
+	// Why is the reason of Failed, and of Template without Code.
 	Why string
 }
 
@@ -88,9 +109,8 @@ type Result struct {
 	// Rows by package and path. A source whose process died or ran out of memory
 	// has none; it is in Lost.
 	Rows map[string]map[string]Row
-	// Patched, by index: the compiled file, or nil, and then PatchedWhy says why.
-	Patched    [][]byte
-	PatchedWhy []string
+	// Patched as the Request has them.
+	Patched []PatchedCode
 	// Lost: what could not be decided this time, one line each, sorted.
 	Lost []string
 	// Processes that were started; Compiled, Headed: what was made now.

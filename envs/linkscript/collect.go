@@ -23,7 +23,7 @@ const messagesFile = ".messages.txt"
 
 // notItsOwn: what describes the environment does not change.
 func notItsOwn(p string) bool {
-	return p == "conda-meta" || strings.HasPrefix(p, "conda-meta/") || path.Base(p) == "EXTERNALLY-MANAGED"
+	return p == "conda-meta" || strings.HasPrefix(p, "conda-meta/") || path.Base(p) == "EXTERNALLY-MANAGED" || path.Base(p) == "hpcenv-overlay.pth"
 }
 
 // collect compares the copy at prefix with the task's tree, by content, and fills in

@@ -73,5 +73,6 @@ func freeBytes(path string) (free, reserve int64) {
 	if err := unix.Statfs(path, &st); err != nil || st.Blocks == 0 {
 		return -1, 0
 	}
-	return int64(st.Bavail) * st.Bsize, int64(st.Blocks/50) * st.Bsize
+	size := int64(st.Bsize)
+	return int64(st.Bavail) * size, int64(st.Blocks/50) * size
 }

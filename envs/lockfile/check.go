@@ -75,16 +75,17 @@ func (p *Platform) unsupported() []string {
 	return append(list, p.pythonPackages()...)
 }
 
-// pythonPackages names the Python packages that would have to be built.
+// pythonPackages names the Python packages that would have to be built. Local
+// source trees are none of its business: they are SourceTrees.
 func (p *Platform) pythonPackages() []string {
 	var list []string
-	for _, pkg := range p.PyPI {
-		is := "a Python source tree, which would have to be built"
+	for _, pkg := range p.Installed() {
+		is := "a commit of a git repository, which would have to be built; to do: name a wheel of it by its path (`uv build --wheel`), or a clone of it beside the project as `{path = \"…\", editable = true}`"
 		switch pkg.Kind {
 		case PyPIWheel:
 			continue
 		case PyPISdist:
-			is = "a Python source archive, which would have to be built"
+			is = "a Python source archive, which would have to be built; to do: lock it with a wheel, from an index that has one or one of your own by its path (`uv build --wheel`)"
 		}
 		list = append(list, fmt.Sprintf("%s (%s, line %d) is %s", pkg.Name, RedactURL(pkg.Location), pkg.Line, is))
 	}

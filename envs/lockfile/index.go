@@ -50,4 +50,6 @@ type IndexEnvironment struct {
 	// Problems: what forbids installing it on a platform of the store, by conda
 	// subdir.
 	Problems map[string]string `json:"problems,omitempty"`
+	// Trees are the local source trees that belong to it.
+	Trees []SourceTree `json:"trees,omitempty"`
 }

@@ -156,7 +156,10 @@ func TestShape(t *testing.T) {
 	if len(p.Conda) != 2 || p.Conda[0].Name != "a" || p.Conda[1].Name != "b" {
 		t.Errorf("packages are not each once, in order: %v", p.Conda)
 	}
-	wantError(t, p.Supported(), "s (./src, line 11) is a source package", "y (", "source archive", "z (., line 21) is a Python source tree")
+	wantError(t, p.Supported(), "s (./src, line 11) is a source package", "y (", "source archive")
+	if trees := lockfile.SourceTrees(p, p); len(trees) != 1 || trees[0].Name != "z" || trees[0].Location != "." || trees[0].Line != 21 {
+		t.Errorf("source trees: %+v", trees)
+	}
 	wantError(t, p.Validate(), "a-1-py_0 (line 23) has no sha256", "the sha256 of b-1-0", "python is not there", "source package")
 	if err := p.Check(); strings.Contains(err.Error(), "source package") {
 		t.Errorf("Check speaks of what is not inconsistent: %v", err)

@@ -32,15 +32,11 @@ func compile(ctx context.Context, store *cache.Store, p *Plan, req *Request) (*B
 	if req.Python == nil {
 		return skip(req.NoPython)
 	}
-	sources, patched := p.byteCodeSources(store)
-	build := &bytecode.Request{Interpreter: req.Python, Packages: sources, Workers: req.Workers, Sandbox: req.Sandbox, OnWait: req.OnWait}
-	for _, i := range patched {
-		build.Patched = append(build.Patched, bytecode.Patched{
-			Label:   label(p.Packages[p.Ops[i].Owner]) + ": " + p.Ops[i].Source,
-			Content: func() ([]byte, error) { return p.patchedContent(store, &p.Ops[i]) },
-		})
-	}
-	res, err := bytecode.Build(ctx, store, build)
+	sources, patched := p.byteCodeSources()
+	res, err := bytecode.Build(ctx, store, &bytecode.Request{
+		Interpreter: req.Python, Packages: sources, Patched: p.patchedSources(store, patched),
+		Workers: req.Workers, Sandbox: req.Sandbox, OnWait: req.OnWait,
+	})
 	if errors.Is(err, bytecode.ErrNoSandbox) || errors.Is(err, bytecode.ErrInterpreter) {
 		return skip(err.Error())
 	}
@@ -82,7 +78,7 @@ func pycPath(source, tag string) string {
 // that write a source with the prefix in it. Of a package everything counts,
 // also what another package's file replaces here: its table serves all
 // environments. A file with a placeholder has its compiled file made anew.
-func (p *Plan) byteCodeSources(store *cache.Store) (sources []bytecode.Package, patched []int) {
+func (p *Plan) byteCodeSources() (sources []bytecode.Package, patched []int) {
 	dirs := p.byteCodeDirs()
 	suffix := ".cpython-" + strings.ReplaceAll(p.python.Short, ".", "") + ".pyc"
 	for i := range p.Packages {
@@ -114,28 +110,30 @@ func (p *Plan) byteCodeSources(store *cache.Store) (sources []bytecode.Package, 
 	return sources, patched
 }
 
-// patchedContent is what Execute will write for a source with a placeholder.
-func (p *Plan) patchedContent(store *cache.Store, op *Op) ([]byte, error) {
-	src, err := store.OpenEntry(entryOf(op))
-	if err != nil {
-		return nil, err
+// patchedSources are the sources that these operations write.
+func (p *Plan) patchedSources(store *cache.Store, ops []int) (out []bytecode.Patched) {
+	id := path.Base(p.Prefix)
+	if !idPattern().MatchString(id) {
+		id = ""
 	}
-	defer src.Close() // only read
-	var out bytes.Buffer
-	if op.Binary {
-		err = replaceBinary(&out, src, op.Offsets, op.Placeholder, p.Prefix)
-	} else {
-		err = replaceText(&out, src, op.Offsets, op.Placeholder, p.Prefix)
+	for _, i := range ops {
+		op := &p.Ops[i]
+		owner := p.Packages[op.Owner]
+		out = append(out, bytecode.Patched{
+			Package: owner.Manifest.SHA256, Path: op.Source, Label: label(owner) + ": " + op.Source, ID: id,
+			Content: func() ([]byte, error) {
+				var data bytes.Buffer
+				_, err := p.patched(store, &p.Ops[i], &data)
+				return data.Bytes(), err
+			},
+		})
 	}
-	if err != nil {
-		return nil, fmt.Errorf("package %s, file %s: %w", label(p.Packages[op.Owner]), op.Source, err)
-	}
-	return out.Bytes(), nil
+	return out
 }
 
 // setByteCode puts what was compiled into the plan. It is pure.
 func (p *Plan) setByteCode(res *bytecode.Result, patched []int) *ByteCode {
-	s := &setter{plan: p, tag: res.Tag, at: make(map[string]int, len(p.Ops)), code: &ByteCode{Processes: res.Processes, Own: map[string]string{}}}
+	s := &setter{plan: p, tag: res.Tag, at: make(map[string]int, len(p.Ops)), alone: map[string]bool{}, code: &ByteCode{Processes: res.Processes, Own: map[string]string{}}}
 	p.changed, p.pyc = map[string]content{}, make([][]string, len(p.Packages))
 	for i := range p.Ops {
 		s.at[p.Ops[i].Path] = i
@@ -151,13 +149,15 @@ func (p *Plan) setByteCode(res *bytecode.Result, patched []int) *ByteCode {
 		}
 	}
 	for j, i := range patched {
-		op := p.Ops[i]
-		if res.Patched[j] == nil {
-			s.failed(op, res.PatchedWhy[j])
-			continue
+		op, got := p.Ops[i], res.Patched[j]
+		switch {
+		case got.Code != nil:
+			s.code.Patched++
+			s.alone[pycPath(op.Path, s.tag)] = got.Alone
+			s.put(op, Op{Kind: KindData, Data: got.Code})
+		case got.Why != "":
+			s.failed(op, got.Why)
 		}
-		s.code.Patched++
-		s.put(op, Op{Kind: KindData, Data: res.Patched[j]})
 	}
 	s.links(dirs)
 	s.code.Failed += len(res.Lost)
@@ -165,7 +165,7 @@ func (p *Plan) setByteCode(res *bytecode.Result, patched []int) *ByteCode {
 		p.Notes = append(p.Notes, "no byte-code for "+l)
 	}
 	for i := range p.Ops {
-		if op := &p.Ops[i]; op.Kind == KindData && len(op.Data) > 0 && strings.HasSuffix(op.Path, ".pyc") {
+		if op := &p.Ops[i]; s.alone[op.Path] && op.Kind == KindData {
 			sum := sha256.Sum256(op.Data)
 			s.code.Own[op.Path] = hex.EncodeToString(sum[:])
 		}
@@ -180,7 +180,8 @@ func (p *Plan) setByteCode(res *bytecode.Result, patched []int) *ByteCode {
 type setter struct {
 	plan  *Plan
 	tag   string
-	at    map[string]int // operation by path
+	at    map[string]int  // operation by path
+	alone map[string]bool // compiled files that no other prefix tells of
 	code  *ByteCode
 	fails []string
 }

@@ -276,26 +276,6 @@ func TestShippedByteCode(t *testing.T) {
 	}
 }
 
-// A source with the prefix in it is compiled with the prefix in it.
-func TestPatchedSource(t *testing.T) {
-	s := newStore(t)
-	place := strings.Repeat("/build/place", 5)
-	pkgs := build(t, s, python(), condatest.Package{Name: "conf", Version: "1", Build: "0", Files: []condatest.File{
-		{Path: "lib/python3.11/conf.py", Content: "where = '" + place + "/lib'\n", Placeholder: place}}})
-	const code = "lib/python3.11/__pycache__/conf.cpython-311.pyc"
-	var files []string
-	for _, id := range []string{"1", "2"} {
-		root, m := makeEnv(t, s, prefixID(id), testPlatform, pkgs, 1)
-		files = append(files, tree(t, root)[code])
-		if !strings.Contains(files[len(files)-1], s.Prefix(testPlatform, prefixID(id))+"/lib") || m.ByteCode.Patched != 1 {
-			t.Errorf("%s: %q, %+v", id, files[len(files)-1], m.ByteCode)
-		}
-	}
-	if files[0] == files[1] {
-		t.Error("two prefixes, one byte-code")
-	}
-}
-
 // Another architecture's environment has the very byte-code that this one's
 // Python made.
 func TestByteCodeOfAnotherArchitecture(t *testing.T) {

@@ -15,7 +15,8 @@
 // differs on purpose in this: files that lose a conflict are reported, not kept
 // under __clobbers__; a script whose interpreter line becomes too long never goes
 // through env; records name no cache; conda-meta/frozen and EXTERNALLY-MANAGED say
-// that the prefix is not to be changed.
+// that the prefix is not to be changed; hpcenv-overlay.pth lets the prefix's Python
+// find a user's own project (package editable) where activation names one.
 //
 // Wheels are installed after the conda packages, as package wheel places them; a
 // path that both have is the wheel's, and a conflict that is reported. A conda

@@ -22,9 +22,6 @@ type Result struct {
 	Cost            Cost
 }
 
-// batchSize is how many operations a worker takes at once.
-const batchSize = 64
-
 // Execute writes the prefix into staging, an empty directory on the store's file
 // system. The result depends on the plan only: not on workers, umask, or the
 // order in which workers get on. Nothing is made durable and nothing is
@@ -88,12 +85,18 @@ func (p *Plan) execute(ctx context.Context, w *writer, workers int, progress fun
 			records = append(records, i)
 		}
 	}
+	var buffers sync.Pool
 	record := func(i int) error {
-		data, err := p.recordJSON(p.Ops[i].Owner, inPrefix)
-		if err != nil {
+		buf, _ := buffers.Get().(*[]byte)
+		if buf == nil {
+			buf = new([]byte)
+		}
+		defer buffers.Put(buf)
+		var err error
+		if *buf, err = p.recordJSON(p.Ops[i].Owner, inPrefix, *buf); err != nil {
 			return err
 		}
-		return w.data(i, data)
+		return w.data(i, *buf)
 	}
 	if err := forAll(ctx, records, workers, record, report); err != nil {
 		return nil, err

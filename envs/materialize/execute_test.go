@@ -117,8 +117,8 @@ func TestExecute(t *testing.T) {
 	}
 }
 
-// goldenTree is the digest of the sample's tree under LinkerVersion 2 (without byte-code).
-const goldenTree = "4f241c6ff3951382a527c4dfa4a65bef385b3dfcedf1e03323d2e4bf8c622fcb"
+// goldenTree is the digest of the sample's tree under LinkerVersion 3 (without byte-code).
+const goldenTree = "ad3321df993f9b0d28d338d9306ea20a3fa9fcd241daf905654e3528fcc07b5f"
 
 // checkInodes: what may be shared with the pool is, what must not be is not;
 // modes and times are fixed.

@@ -102,9 +102,9 @@ func TestWheelIDCovers(t *testing.T) {
 }
 
 const (
-	goldenWheelID = "fc2c20c1ca0b3de4c66528879175a4d2"
-	goldenID      = "ef4ea012a824b140a4cd93eb56a237a0"
-	goldenOwnID   = "d92e24ba9af1a1c038a2d9f1415cce54"
+	goldenWheelID = "4f94e1732b2d19b78e3106f3a8e12dbe"
+	goldenID      = "29c9747be8cc3bee51cc4acb7b575be3"
+	goldenOwnID   = "dbda0e0080019b8a50bec0e226f4d3d4"
 )
 
 func TestIDIgnores(t *testing.T) {

@@ -2,7 +2,6 @@ package materialize
 
 import (
 	"path"
-	"strings"
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/envs/bytecode"
@@ -10,38 +9,34 @@ import (
 
 // KnownByteCode gives a plan the byte-code that the store knows, as making the
 // prefix does, without compiling or writing anything. complete: what is not
-// known is only the content of compiled files whose sources have the prefix in
-// them; a Tree of the plan takes whatever is there for those.
+// known is only the content of compiled files whose sources are compiled for each
+// prefix (see Unknown); a Tree of the plan takes whatever is there for those. What is
+// lost or damaged in the pool is a cache.ErrIntegrity or cache.ErrNotFound error.
 func (p *Plan) KnownByteCode(store *cache.Store, in *bytecode.Interpreter) (complete bool, err error) {
 	if p.python == nil {
 		return true, nil
 	}
-	sources, patched := p.byteCodeSources(store)
-	res, complete, err := bytecode.Known(store, in, sources)
+	sources, patched := p.byteCodeSources()
+	res, complete, err := bytecode.Known(store, in, sources, p.patchedSources(store, patched))
 	if err != nil || !complete {
 		return false, err
 	}
-	if res.Tag == "" {
-		return len(patched) == 0, nil
-	}
-	res.Patched, res.PatchedWhy = make([][]byte, len(patched)), make([]string, len(patched))
 	sizes := map[string]int64{}
 	for j, i := range patched {
-		res.Patched[j] = []byte{} // stands for what is not known
-		sizes[pycPath(p.Ops[i].Path, res.Tag)] = codeSize(p.Ops[i].Size)
-	}
-	p.setByteCode(res, patched)
-	p.unknown = map[string]int64{}
-	for i := range p.Ops {
-		if op := &p.Ops[i]; op.Kind == KindData && op.Data != nil && len(op.Data) == 0 && strings.HasSuffix(op.Path, ".pyc") {
-			p.unknown[op.Path] = sizes[op.Path]
+		if got := &res.Patched[j]; got.Alone {
+			got.Code = []byte{} // stands for what is not known
+			sizes[pycPath(p.Ops[i].Path, res.Tag)] = codeSize(p.Ops[i].Size)
 		}
+	}
+	p.unknown = map[string]int64{}
+	for file := range p.setByteCode(res, patched).Own {
+		p.unknown[file] = sizes[file]
 	}
 	return true, nil
 }
 
 // Unknown is how many files KnownByteCode planned of which only the compiler could
-// tell content and size.
+// tell content and size: those of sources that take their own prefix apart.
 func (p *Plan) Unknown() int { return len(p.unknown) }
 
 // codeSize guesses the size of a compiled file by that of its source, in bytes.

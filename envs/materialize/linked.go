@@ -20,6 +20,7 @@ func (s *setter) links(dirs []string) {
 		}
 		if j, ok := s.at[pycPath(target, s.tag)]; ok && (p.Ops[j].Kind == KindFile || p.Ops[j].Kind == KindData) {
 			code := p.Ops[j]
+			s.alone[pycPath(op.Path, s.tag)] = s.alone[code.Path]
 			s.put(op, Op{Kind: code.Kind, SHA256: code.SHA256, Size: code.Size, Data: code.Data})
 		}
 	}

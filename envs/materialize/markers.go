@@ -39,7 +39,7 @@ func (p *Plan) markers() []Op {
 		ops = append(ops, Op{
 			Path: p.python.stdlib() + "/EXTERNALLY-MANAGED", Kind: KindData, Owner: Own,
 			Data: []byte("[externally-managed]\nError=" + strings.Join(indentedLines(managedMessage), "\n") + "\n"),
-		})
+		}, Op{Path: p.python.Site + "/" + OverlayHook, Kind: KindData, Owner: Own, Data: []byte(OverlayLine)})
 	}
 	for i, pkg := range p.Packages {
 		if pkg.Wheel != nil {

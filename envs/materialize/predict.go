@@ -47,7 +47,7 @@ func (p *Plan) Predict(store *cache.Store, method string) (Cost, error) {
 		if p.Ops[i].Kind != KindRecord {
 			continue
 		}
-		data, err := p.recordJSON(p.Ops[i].Owner, inPrefix)
+		data, err := p.recordJSON(p.Ops[i].Owner, inPrefix, nil)
 		if err != nil {
 			return Cost{}, err
 		}

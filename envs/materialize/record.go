@@ -39,7 +39,9 @@ type content struct {
 // 32): the record that the lock has, and what the package put where. Keys are
 // sorted. inPrefix tells, by path, the content of files that were written
 // (patched and generated ones).
-func (p *Plan) recordJSON(i int, inPrefix map[string]content) ([]byte, error) {
+//
+// It is written to buf, which may be nil, from its beginning.
+func (p *Plan) recordJSON(i int, inPrefix map[string]content, buf []byte) ([]byte, error) {
 	pkg := p.Packages[i]
 	record := make(map[string]json.RawMessage)
 	if err := json.Unmarshal(pkg.Lock.Record(), &record); err != nil {
@@ -76,7 +78,7 @@ func (p *Plan) recordJSON(i int, inPrefix map[string]content) ([]byte, error) {
 	if len(pkg.Lock.Constrains) == 0 {
 		delete(record, "constrains") // as rattler has it; depends is always there
 	}
-	data, err := encodeRecord(record, files, paths)
+	data, err := encodeRecord(buf[:0], record, files, paths)
 	if err != nil {
 		return nil, fmt.Errorf("record of %s: %w", label(pkg), err)
 	}

@@ -15,10 +15,10 @@ import (
 // that encoding/json gives them with an indent of two spaces and without escapes
 // for HTML (a test compares), at a twentieth of its cost.
 
-// encodeRecord writes a record: fields, which are JSON each, and the lists files
-// and paths; keys sorted.
-func encodeRecord(fields map[string]json.RawMessage, files []string, paths []recordPath) ([]byte, error) {
-	out := make([]byte, 0, 1<<12+len(paths)*400)
+// encodeRecord appends a record to out: fields, which are JSON each, and the lists
+// files and paths; keys sorted.
+func encodeRecord(out []byte, fields map[string]json.RawMessage, files []string, paths []recordPath) ([]byte, error) {
+	out = slices.Grow(out, 1<<12+len(paths)*400)
 	keys := append(slices.Collect(maps.Keys(fields)), "files", "paths_data")
 	slices.Sort(keys)
 	out = append(out, '{')

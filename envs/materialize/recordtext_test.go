@@ -57,7 +57,7 @@ func TestRecordIsAsTheStandardLibraryWritesIt(t *testing.T) {
 				Placeholder: text(), Mode: text(), NoLink: rnd.IntN(2) == 0,
 			})
 		}
-		got, err := encodeRecord(fields, files, paths)
+		got, err := encodeRecord(nil, fields, files, paths)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,12 +36,16 @@ func folders(ops []Op) (root *folder) {
 	return root
 }
 
-// task is a piece of work for one worker: what lies in one directory, or a part
-// of it.
+// task is a piece of work for one worker: what lies in one directory, or some of
+// the files of a large one.
 type task struct {
 	dirs  []*folder
 	files []int
 }
+
+// largeFolder is how many files of a directory one worker makes at the most
+// before others may join in.
+const largeFolder = 1000
 
 // crew makes a tree directory by directory. A worker makes the directories in
 // one before anybody fills them, and stays in it as long as it can: two who work
@@ -74,18 +78,14 @@ func makeAll(ctx context.Context, root *folder, workers int, mkdir, file func(op
 	return c.err
 }
 
-// add puts what lies in f on the list, in parts of a size that is worth a turn.
+// add puts what lies in f on the list.
 func (c *crew) add(f *folder) {
-	for files := f.files; len(files) > 0; {
-		n := min(batchSize, len(files))
-		c.todo = append(c.todo, task{files: files[:n]})
-		files = files[n:]
+	files := f.files
+	for len(files) > largeFolder {
+		c.todo = append(c.todo, task{files: files[:largeFolder]})
+		files = files[largeFolder:]
 	}
-	for dirs := f.dirs; len(dirs) > 0; {
-		n := min(batchSize, len(dirs))
-		c.todo = append(c.todo, task{dirs: dirs[:n]})
-		dirs = dirs[n:]
-	}
+	c.todo = append(c.todo, task{dirs: f.dirs, files: files})
 }
 
 func (c *crew) fail(err error) {
@@ -117,24 +117,32 @@ func (c *crew) work() {
 		if err != nil && c.err == nil {
 			c.err = err
 		}
-		for _, f := range next.dirs {
-			c.add(f)
-		}
 		c.changed.Broadcast()
 	}
 }
 
+// do makes the directories of a task, which others may then fill, and its files.
 func (c *crew) do(t task) error {
 	for _, f := range t.dirs {
 		if err := c.mkdir(f.op); err != nil {
 			return err
 		}
 	}
+	if len(t.dirs) > 0 {
+		c.mu.Lock()
+		for _, f := range t.dirs {
+			c.add(f)
+		}
+		c.mu.Unlock()
+		c.changed.Broadcast()
+	}
 	for _, i := range t.files {
 		if err := c.file(i); err != nil {
 			return err
 		}
 	}
-	c.report(len(t.dirs) + len(t.files))
+	if n := len(t.dirs) + len(t.files); n > 0 {
+		c.report(n)
+	}
 	return nil
 }

@@ -143,7 +143,7 @@ func (p *Plan) Tree(ctx context.Context, store *cache.Store) (*Tree, error) {
 			l.value = hex.EncodeToString(sum[:])
 			inPrefix[op.Path] = content{SHA256: l.value, Size: int64(len(op.Data))}
 		case KindPatch:
-			c, err := p.patched(store, op)
+			c, err := p.patched(store, op, io.Discard)
 			if err != nil {
 				return nil, err
 			}
@@ -160,7 +160,7 @@ func (p *Plan) Tree(ctx context.Context, store *cache.Store) (*Tree, error) {
 		}
 		l := line{path: op.Path, kind: 'f', exec: op.Exec, value: anything}
 		if !p.recordUnknown(op.Owner) {
-			data, err := p.recordJSON(op.Owner, inPrefix)
+			data, err := p.recordJSON(op.Owner, inPrefix, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -191,8 +191,8 @@ func (p *Plan) recordUnknown(i int) bool {
 	return false
 }
 
-// patched is the content of a patched file.
-func (p *Plan) patched(store *cache.Store, op *Op) (content, error) {
+// patched writes the content of a patched file to dst.
+func (p *Plan) patched(store *cache.Store, op *Op, dst io.Writer) (content, error) {
 	where := func(err error) error {
 		return fmt.Errorf("package %s, file %s: %w", label(p.Packages[op.Owner]), op.Source, err)
 	}
@@ -201,7 +201,7 @@ func (p *Plan) patched(store *cache.Store, op *Op) (content, error) {
 		return content{}, where(err)
 	}
 	defer src.Close() // only read
-	source, out := sha256.New(), &summing{w: io.Discard, h: sha256.New()}
+	source, out := sha256.New(), &summing{w: dst, h: sha256.New()}
 	in := io.TeeReader(src, source)
 	if op.Binary {
 		err = replaceBinary(out, in, op.Offsets, op.Placeholder, p.Prefix)
@@ -215,7 +215,7 @@ func (p *Plan) patched(store *cache.Store, op *Op) (content, error) {
 		return content{}, where(err)
 	}
 	if got := hex.EncodeToString(source.Sum(nil)); err != nil || got != op.SHA256 {
-		return content{}, where(fmt.Errorf("%w: the pool's file of %s is damaged; remove it and the package's manifest in pool/packages, and prepare again", cache.ErrIntegrity, op.SHA256))
+		return content{}, where(fmt.Errorf("%w: the pool's file of %s is damaged; next: remove it and the package's manifest in pool/packages, and prepare again", cache.ErrIntegrity, op.SHA256))
 	}
 	return content{SHA256: hex.EncodeToString(out.h.Sum(nil)), Size: out.n}, nil
 }

@@ -171,7 +171,7 @@ func idWheel(p *lockfile.PyPIPackage) json.RawMessage {
 // idWheels are a platform's wheels in the id, sorted.
 func idWheels(p *lockfile.Platform) []json.RawMessage {
 	var out []json.RawMessage
-	for _, w := range p.PyPI {
+	for _, w := range p.Installed() {
 		out = append(out, idWheel(w))
 	}
 	slices.SortFunc(out, func(a, b json.RawMessage) int { return cmp.Compare(string(a), string(b)) })

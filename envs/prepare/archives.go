@@ -24,7 +24,7 @@ func archives(p *lockfile.Platform) []locked {
 	for _, c := range p.Conda {
 		out = append(out, locked{conda: c})
 	}
-	for _, w := range p.PyPI {
+	for _, w := range p.Installed() {
 		out = append(out, locked{wheel: w})
 	}
 	return out

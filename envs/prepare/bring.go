@@ -77,7 +77,7 @@ func channelOf(src cache.Source) string {
 // offline is nil if what is missing can be had without the network, else an error
 // of class cache.ErrOffline that names all that cannot.
 func (r *run) offline(missing []locked) error {
-	if !r.req.Offline || r.req.DryRun {
+	if !r.req.Offline || r.req.DryRun || r.req.Brought { // what is brought is asked for
 		return nil
 	}
 	var absent []string
@@ -108,9 +108,9 @@ func (r *run) offline(missing []locked) error {
 	}
 }
 
-// credentialInLock returns the line of a lock's first URL that holds a credential;
+// CredentialInLock returns the line of a lock's first URL that holds a credential;
 // 0 = none does. It looks at the text: whatever names a URL counts, of any format.
-func credentialInLock(lock []byte) (line int) {
+func CredentialInLock(lock []byte) (line int) {
 	for at := 0; ; {
 		i := bytes.Index(lock[at:], []byte("://"))
 		if i < 0 {
@@ -160,7 +160,7 @@ func (r *run) checkShared() error {
 	if !r.deps.Shared {
 		return nil
 	}
-	if line := credentialInLock(r.req.Lock); line > 0 {
+	if line := CredentialInLock(r.req.Lock); line > 0 {
 		return fmt.Errorf("%w: line %d: a URL holds a credential, and the cluster keeps locks where others read them\nnext: take it out of the channel's URL in the manifest, keep it with `pixi auth login` or in ~/.netrc, and run `pixi lock`", lockfile.ErrLock, line)
 	}
 	return nil

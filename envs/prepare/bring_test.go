@@ -30,7 +30,7 @@ func TestCredentialsInLocksAreFound(t *testing.T) {
 		"://": 0,
 		"- {url: https://conda.example/ch, next: https://u:@conda.example/ch/}\n\n": 1,
 	} {
-		if got := credentialInLock([]byte(text)); got != want {
+		if got := CredentialInLock([]byte(text)); got != want {
 			t.Errorf("%q: line %d, want %d", text, got, want)
 		}
 	}
@@ -49,7 +49,7 @@ func TestRealLocksHoldNoCredentials(t *testing.T) {
 			return err
 		}
 		n++
-		if line := credentialInLock(data); line > 0 {
+		if line := CredentialInLock(data); line > 0 {
 			t.Errorf("%s:%d: %s", path, line, strings.Split(string(data), "\n")[line-1])
 		}
 		return nil

@@ -142,3 +142,14 @@ func interpreter(p *lockfile.Platform, manifests map[string]*cache.Manifest) *by
 	}
 	return in
 }
+
+// CompilerPackages are the packages of other platforms that making p may need on
+// whatever host: those of the Python that compiles for it.
+func CompilerPackages(env *lockfile.Environment, p *lockfile.Platform) []*lockfile.CondaPackage {
+	for _, host := range []string{"linux-64", "linux-aarch64"} {
+		if c, _ := chooseCompiler(env, p, host); c != nil && c != p {
+			return compilerPackages(c) // others than p's own are always those of compilerSubdir
+		}
+	}
+	return nil
+}

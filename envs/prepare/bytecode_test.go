@@ -84,29 +84,7 @@ func TestPythonFindsItsByteCode(t *testing.T) {
 	if err != nil || len(missing) > 0 {
 		t.Errorf("%v; without byte-code: %q", err, missing)
 	}
-	cmd := exec.Command(filepath.Join(root, "bin", "python3"), "-v", "-c",
-		"import numpy, numpy.linalg, yaml, requests, setuptools, pygments.lexers, jinja2, docutils.core, jsonschema, asyncio, unittest, xml.dom.minidom, sysconfig; sysconfig.get_config_vars()")
-	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + t.TempDir()}
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("python: %v\n%s", err, out)
-	}
-	matches := 0
-	for s := bufio.NewScanner(strings.NewReader(string(out))); s.Scan(); {
-		line := s.Text()
-		if strings.HasPrefix(line, "# code object from '") && strings.Contains(line, ".pyc'") {
-			matches++
-			continue
-		}
-		for _, bad := range []string{"stale", "# code object from ", "# wrote ", "could not create", "bad magic"} {
-			if strings.Contains(line, bad) {
-				t.Error(line)
-			}
-		}
-	}
-	if matches < 300 {
-		t.Errorf("only %d modules came from byte-code", matches)
-	}
+	importsCompiled(t, root)
 
 	if c := arm.Meta.ByteCode; c == nil || c.Files < 1000 || c.Skipped != "" {
 		t.Fatalf("linux-aarch64: %+v", c)
@@ -133,6 +111,35 @@ func TestPythonFindsItsByteCode(t *testing.T) {
 	})
 	if err != nil || same < 1000 {
 		t.Errorf("%d sources are the same, %v", same, err)
+	}
+}
+
+// importsCompiled imports much with the Python of a tree: all of it from byte-code, and
+// nothing is stale.
+func importsCompiled(t *testing.T, root string) {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(root, "bin", "python3"), "-v", "-c",
+		"import numpy, numpy.linalg, yaml, requests, setuptools, pygments.lexers, jinja2, docutils.core, jsonschema, asyncio, unittest, xml.dom.minidom, sysconfig; sysconfig.get_config_vars()")
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + t.TempDir()}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("python: %v\n%s", err, out)
+	}
+	matches := 0
+	for s := bufio.NewScanner(strings.NewReader(string(out))); s.Scan(); {
+		line := s.Text()
+		if strings.HasPrefix(line, "# code object from '") && strings.Contains(line, ".pyc'") {
+			matches++
+			continue
+		}
+		for _, bad := range []string{"stale", "# code object from ", "# wrote ", "could not create", "bad magic"} {
+			if strings.Contains(line, bad) {
+				t.Error(line)
+			}
+		}
+	}
+	if matches < 300 {
+		t.Errorf("only %d modules came from byte-code", matches)
 	}
 }
 

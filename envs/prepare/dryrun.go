@@ -1,6 +1,7 @@
 package prepare
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -146,15 +147,18 @@ func (r *run) dryTarget(t target, need *shelf, method string) (*DryEnvironment, 
 }
 
 // dryByteCode puts the byte-code that the store knows into the plan, or reckons
-// what compiling would add. It is an estimate then, and where sources have the
-// prefix in them.
+// what compiling would add. It is an estimate then, and where sources are compiled
+// for each prefix.
 func (r *run) dryByteCode(t target, plan *materialize.Plan, need *shelf, out *DryEnvironment) error {
 	if !r.byteCode || t.compiler == nil {
 		return nil
 	}
 	if in := interpreter(t.compiler, need.manifests); in != nil {
 		complete, err := plan.KnownByteCode(r.deps.Store, in)
-		if err != nil {
+		switch {
+		case errors.Is(err, cache.ErrIntegrity), errors.Is(err, cache.ErrNotFound):
+			complete = false // the run makes it again, or says what is damaged
+		case err != nil:
 			return err
 		}
 		if complete {

@@ -102,7 +102,7 @@ func readIndex(store *cache.Store, digest string) (*lockfile.Index, error) {
 	}
 	index := new(lockfile.Index)
 	if err := json.Unmarshal(data, index); err != nil {
-		return nil, fmt.Errorf("%w: lock index %s: %w; remove the file and prepare again", cache.ErrStore, path, err)
+		return nil, fmt.Errorf("%w: lock index %s: %w; next: remove the file and prepare again", cache.ErrStore, path, err)
 	}
 	if index.Version != indexVersion || index.Digest != digest || index.Linker != materialize.LinkerVersion ||
 		index.PrefixRoot != store.PrefixRoot() {

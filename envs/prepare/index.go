@@ -41,6 +41,7 @@ func makeIndex(store *cache.Store, lock *lockfile.Lock, byteCode, rules string, 
 		entry := lockfile.IndexEnvironment{Platforms: env.Subdirs()}
 		covered := map[string]*lockfile.Platform{}
 		firstProblem := ""
+		var trees []*lockfile.Platform
 		for _, subdir := range format.Platforms {
 			p, err := env.Platform(subdir)
 			if err != nil {
@@ -63,6 +64,10 @@ func makeIndex(store *cache.Store, lock *lockfile.Lock, byteCode, rules string, 
 		case len(entry.Problems) == len(covered):
 			entry.Error = firstProblem
 		default:
+			for _, subdir := range slices.Sorted(maps.Keys(covered)) {
+				trees = append(trees, covered[subdir])
+			}
+			entry.Trees = lockfile.SourceTrees(trees...)
 			entry.ID = materialize.ID(format, root, covered, options(byteCode == lockfile.ByteCodeYes, scripts(covered)))
 		}
 		index.Environments[env.Name] = entry
@@ -130,7 +135,7 @@ func (r *run) save(path string, data []byte, byDigest bool) error {
 		return err
 	}
 	mode := os.FileMode(0o444)
-	if filepath.Base(path) == lockName && credentialInLock(data) > 0 {
+	if filepath.Base(path) == lockName && CredentialInLock(data) > 0 {
 		mode = 0o400 // a user's own store: the lock is for nobody else
 	}
 	return r.deps.Store.SaveFile(path, mode, func(w io.Writer) error {

@@ -25,14 +25,14 @@ func localURL(location, dir string) (string, error) {
 }
 
 // needLocal returns a *NeedLocalError for local packages that this process may
-// not open itself and that were not handed over yet.
+// not open itself, and for all that are brought, if they were not handed over yet.
 func (r *run) needLocal(missing []locked) error {
-	if r.deps.OpenLocal {
+	if r.deps.OpenLocal && !r.req.Brought {
 		return nil
 	}
 	need := &NeedLocalError{}
 	for _, p := range missing {
-		if _, _, local := p.where(); !local {
+		if _, _, local := p.where(); !local && !r.req.Brought {
 			continue
 		}
 		src, err := p.source()

@@ -22,7 +22,7 @@ var (
 )
 
 // NeedLocalError names packages that lie in files which this process must not
-// open itself: their archives must be put at Store.ArchivePath first.
+// open itself, or that the caller said to have: their archives must be put at Store.ArchivePath first.
 type NeedLocalError struct {
 	Packages []*lockfile.CondaPackage
 	Wheels   []*lockfile.PyPIPackage
@@ -90,6 +90,9 @@ type Request struct {
 	All          bool
 	// Platforms by conda subdir; empty = those of the cluster.
 	Platforms []string
+	// Brought: the caller has the archives. Nothing is fetched or opened; what is
+	// missing ends in a NeedLocalError, wherever the lock says that it lies.
+	Brought bool
 	// Activations is what is kept with the lock: environment name → canonical
 	// JSON of activation.Manifest.
 	Activations map[string][]byte

@@ -27,7 +27,7 @@ type Verification struct {
 	// PlanDigest is what the lock and its packages make of it; empty if that
 	// could not be found out, and NoPlan says why, or if Unknown files are
 	// planned whose content only a compiler could tell (byte-code of sources
-	// that hold the prefix): for those MetaDigest alone speaks.
+	// that take their prefix apart): for those MetaDigest alone speaks.
 	PlanDigest, NoPlan string
 	Unknown            int
 	// Differences of the tree from the plan, sorted by path, and those in who may

@@ -29,6 +29,10 @@ type PythonRequest struct {
 	Marker *marker.Marker
 	// Direct: it comes from a path, a URL or a git repository, not from an index.
 	Direct bool
+	// Path is its directory or archive as written; Editable: it is to be used from
+	// its source tree.
+	Path     string
+	Editable bool
 	// Index is the URL of its own index; "" = none of its own.
 	Index string
 	Line  int32
@@ -52,6 +56,7 @@ func (m *manifest) readPythonRequest(key, name string, v *node) PythonRequest {
 	case tomltree.Table:
 		versions = m.text(key+".version", v.Get("version"))
 		r.Index = m.text(key+".index", v.Get("index"))
+		r.Path, r.Editable = m.text(key+".path", v.Get("path")), v.Get("editable") != nil && v.Get("editable").Text == "true"
 		for _, source := range []string{"path", "git", "url"} {
 			r.Direct = r.Direct || v.Get(source) != nil
 		}

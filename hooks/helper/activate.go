@@ -66,6 +66,7 @@ func activate(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		Static:    place.meta.Activation,
 		Manifest:  place.manifest,
 		ActDigest: p.Activation,
+		Overlay:   p.OverlayDir(hostPlatform()),
 		First:     f.batch,
 		Scripts:   activation.Options{Stderr: stderr},
 	})
@@ -158,6 +159,9 @@ func locate(p *pin.Pin, store, prefixRoot string) (*place, error) {
 	}
 	if err := files.Attached(prefix); err != nil {
 		return nil, refuse(api.ExitUnreachable, "%s is in the store, but not at %s on this node: %w; next: the administrator checks mount= in plugstack.conf and the mount at %s", what, prefix, err, prefixRoot)
+	}
+	if err := seesOverlay(p, files, platform); err != nil {
+		return nil, err
 	}
 	pl.manifest, err = manifestPart(p, files)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/activation"
+	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/hooks/pin"
 	"github.com/hpcenv/hpcenv/internal/shellword"
 )
@@ -97,6 +98,9 @@ func (s *submission) run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if p.Overlay, err = s.overlay(ctx, store, wanted, ready); err != nil {
+		return err
+	}
 	wire, err := p.Encode()
 	if err != nil {
 		return refuse(api.ExitFailed, "%w; next: shorten the path of the lock or the manifest's [activation]", err)
@@ -141,6 +145,8 @@ type readiness struct {
 	// stored: the store holds the lock, and the wanted activation unless the pin
 	// can carry it.
 	stored bool
+	// trees are the local source trees of the environment.
+	trees []lockfile.SourceTree
 }
 
 // ensure returns once the wanted environment is published for every platform of
@@ -159,6 +165,9 @@ func (s *submission) ensure(ctx context.Context, st *submitStore, w *wanted) (*r
 			return nil, err
 		}
 		w.data = b
+	}
+	if err := s.checkTrees(w); err != nil {
+		return nil, err
 	}
 	err = s.prepare(ctx, st, w)
 	if err != nil {
@@ -281,7 +290,7 @@ func (s *submission) activateShell(ctx context.Context, p *pin.Pin, st *submitSt
 		var result activation.Result
 		result, err = activation.Activate(ctx, activation.Input{
 			Env: os.Environ(), ID: p.ID, Platform: hostPlatform(), Prefix: pl.prefix, EnvName: p.Environment,
-			Static: pl.meta.Activation, Manifest: pl.manifest, ActDigest: p.Activation, Scripts: activation.Options{Stderr: s.stderr},
+			Static: pl.meta.Activation, Manifest: pl.manifest, ActDigest: p.Activation, Overlay: p.OverlayDir(hostPlatform()), Scripts: activation.Options{Stderr: s.stderr},
 		})
 		if err == nil {
 			for _, note := range result.Notes {

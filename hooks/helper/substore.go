@@ -104,7 +104,7 @@ func (st *submitStore) lookup(w *wanted) (*readiness, error) {
 	case env == nil:
 		return &r, nil // preparing makes it, or tells in full why it cannot be
 	}
-	r.id, r.lockPlatforms = env.ID, env.Platforms
+	r.id, r.lockPlatforms, r.trees = env.ID, env.Platforms, env.Trees
 	r.stored = w.actDigest == "" || w.inline() != nil || st.hasActivation(w)
 	if st.platforms == nil {
 		r.stored = false // no inventory yet: preparing takes one

@@ -38,6 +38,10 @@ type wanted struct {
 	// activation is the canonical JSON of the manifest's part, nil if none.
 	activation []byte
 	actDigest  string
+	// editable is what the manifest says of packages by path; overlay is that of an
+	// inherited pin, if it holds for what is wanted now.
+	editable map[string]bool
+	overlay  *pin.Overlay
 	// project beside the lock; nil = none.
 	project *project.Project
 }
@@ -92,6 +96,9 @@ func (s *submission) wanted() (*wanted, error) {
 	}
 	if proj == nil {
 		return w, nil
+	}
+	if w.editable, err = editableOf(proj, name); err != nil {
+		return nil, err
 	}
 	if !satisfy.Frozen(os.Getenv("HPCENV_FROZEN")) {
 		if err := satisfy.Verify(proj, abs, data, satisfy.Memory()); err != nil {
@@ -171,6 +178,9 @@ func (s *submission) wantedOfPin() (*wanted, error) {
 	}
 	if w.name == p.Environment {
 		w.actDigest, w.activation = p.Activation, p.Inline
+		w.overlay = p.Overlay
+	} else if err := w.manifestOf(p.LockPath); err != nil {
+		return nil, err
 	}
 	if s.store == "" || p.Store != "" {
 		s.store = p.Store

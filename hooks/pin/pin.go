@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/hpcenv/hpcenv/envs/editable"
 )
 
 const (
@@ -56,12 +58,35 @@ type Pin struct {
 	// hold it.
 	Activation string          `json:"act,omitempty"`
 	Inline     json.RawMessage `json:"inline,omitempty"`
+	// Overlay is what the user's own project adds to the environment; nil = nothing.
+	Overlay *Overlay `json:"overlay,omitempty"`
 	// Store is set for a user's own store only. Nodes know the cluster's.
 	Store string `json:"store,omitempty"`
 	// Step: an srun inside a job chose for its own step; it wins over the job's.
 	Step bool `json:"step,omitempty"`
 	// Token is random; it binds a submission to its lease.
 	Token string `json:"token,omitempty"`
+}
+
+// Overlay says where the files lie that activation adds to an environment, and
+// which state of their repositories the projects were in when the job was
+// submitted (the sources themselves stay live).
+type Overlay struct {
+	// Dir is absolute, on storage that the nodes see; named by its content.
+	Dir string `json:"dir"`
+	// PerPlatform: each platform (conda subdir) has its own part, in a directory of
+	// its name.
+	PerPlatform bool `json:"per_platform,omitempty"`
+	// Sources are the projects.
+	Sources []editable.Source `json:"sources,omitempty"`
+}
+
+// OverlayDir is the overlay's directory for a platform; "" = there is none.
+func (p *Pin) OverlayDir(platform string) string {
+	if p.Overlay == nil {
+		return ""
+	}
+	return editable.OverlayDir(p.Overlay.Dir, p.Overlay.PerPlatform, platform)
 }
 
 // Delivery of the pin.
@@ -127,6 +152,8 @@ func (p *Pin) check() error {
 		return fmt.Errorf("%w: activation digest %q is not 64 hex digits", ErrPin, p.Activation)
 	case p.Environment == "" || strings.ContainsAny(p.Environment, "/\x00\n"):
 		return fmt.Errorf("%w: environment name %q", ErrPin, p.Environment)
+	case p.Overlay != nil && (!filepath.IsAbs(p.Overlay.Dir) || filepath.Clean(p.Overlay.Dir) != p.Overlay.Dir || strings.ContainsAny(p.Overlay.Dir, "\x00\n:")):
+		return fmt.Errorf("%w: overlay %q is not a clean absolute path without colons", ErrPin, p.Overlay.Dir)
 	case p.Store != "" && (!filepath.IsAbs(p.Store) || filepath.Clean(p.Store) != p.Store):
 		return fmt.Errorf("%w: store %q is not a clean absolute path", ErrPin, p.Store)
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hpcenv/hpcenv/envs/editable"
 )
 
 func sample() *Pin {
@@ -20,7 +22,12 @@ func TestRoundTrip(t *testing.T) {
 	own := sample()
 	own.Store, own.Step = "/home/u/store", true
 	own.Inline = []byte(`{"env":{"":{"A":"<&>"}}}`)
-	for _, p := range []*Pin{sample(), own} {
+	over := sample()
+	over.Overlay = &Overlay{Dir: "/home/u/.cache/hpcenv/overlays/a/b", PerPlatform: true, Sources: []editable.Source{{Name: "p", Dir: "/p", Commit: strings.Repeat("ab", 20), Dirty: true}}}
+	if got := over.OverlayDir("linux-64"); got != over.Overlay.Dir+"/linux-64" || sample().OverlayDir("linux-64") != "" {
+		t.Errorf("overlay of a platform: %q", got)
+	}
+	for _, p := range []*Pin{sample(), own, over} {
 		wire, err := p.Encode()
 		if err != nil {
 			t.Fatal(err)
@@ -56,6 +63,9 @@ func TestDecodeRefuses(t *testing.T) {
 		"wrong delivery":   strings.Replace(good, ":tree:", ":own:", 1),
 		"too long":         good + strings.Repeat(" ", MaxBytes),
 		"id not hex":       edit(func(p *Pin) { p.ID = strings.Repeat("G", 32) }),
+		"overlay":          edit(func(p *Pin) { p.Overlay = &Overlay{Dir: "relative"} }),
+		"overlay unclean":  edit(func(p *Pin) { p.Overlay = &Overlay{Dir: "/a/../b"} }),
+		"overlay in PATH":  edit(func(p *Pin) { p.Overlay = &Overlay{Dir: "/a:/b"} }),
 		"id too short":     edit(func(p *Pin) { p.ID = "ab" }),
 		"lock":             edit(func(p *Pin) { p.Lock = "../../etc" }),
 		"name with slash":  edit(func(p *Pin) { p.Environment = "a/b" }),

@@ -42,7 +42,10 @@ type Environment struct {
 	// (lockfile.Index.Scripts).
 	Scripts string
 	// Pythons is lockfile.Index.Pythons.
-	Pythons    string
+	Pythons string
+	// Trees are the local source trees that belong to it; they are no part of what is
+	// published.
+	Trees      []lockfile.SourceTree
 	prefixRoot string
 }
 
@@ -69,7 +72,7 @@ func (s Store) Environments(lockDigest string) (map[string]*Environment, error) 
 	out := make(map[string]*Environment, len(ix.Environments))
 	for name, env := range ix.Environments {
 		if env.ID != "" {
-			out[name] = &Environment{ID: env.ID, Platforms: env.Platforms, Scripts: ix.Scripts, prefixRoot: ix.PrefixRoot}
+			out[name] = &Environment{ID: env.ID, Platforms: env.Platforms, Scripts: ix.Scripts, Trees: env.Trees, prefixRoot: ix.PrefixRoot}
 		}
 	}
 	return out, nil
@@ -92,7 +95,7 @@ func (s Store) Environment(lockDigest, name string) (*Environment, error) {
 	if env.ID == "" {
 		return nil, nil // it has none, for a reason that preparing tells in full
 	}
-	return &Environment{ID: env.ID, Platforms: env.Platforms, Scripts: ix.Scripts, Pythons: ix.Pythons, prefixRoot: ix.PrefixRoot}, nil
+	return &Environment{ID: env.ID, Platforms: env.Platforms, Scripts: ix.Scripts, Pythons: ix.Pythons, Trees: env.Trees, prefixRoot: ix.PrefixRoot}, nil
 }
 
 // index reads what was noted of a lock; nil if there is none of this release.
@@ -174,6 +177,12 @@ func (s Store) meta(id, platform string) string {
 // fs.ErrNotExist if it is not.
 func (s Store) Attached(prefix string) error {
 	_, err := s.stat(filepath.Join(prefix, "conda-meta", "history"))
+	return err
+}
+
+// Sees is nil if this host sees a path that lies anywhere; fs.ErrNotExist if not.
+func (s Store) Sees(path string) error {
+	_, err := s.stat(path)
 	return err
 }
 

@@ -21,6 +21,9 @@ type Options struct {
 	// canonical JSON of its manifest's activation. What else it holds is
 	// replaced.
 	Request api.PrepareRequest
+	// Editable is what the manifest says of Python packages that it has by path, by
+	// normalized name: true = to be used from the source tree.
+	Editable map[string]bool
 	// Environment by name; "" = default.
 	Environment string
 	// Platform (conda subdir); "" = this host's.

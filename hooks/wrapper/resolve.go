@@ -12,6 +12,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/activation"
+	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/materialize"
 	"github.com/hpcenv/hpcenv/hooks/prepared"
 )
@@ -22,6 +23,10 @@ type resolved struct {
 	meta     *materialize.Meta
 	manifest *activation.Manifest
 	digest   string
+	// trees are the environment's local source trees.
+	trees []lockfile.SourceTree
+	// overlay is the directory of what the user's own projects add; "" = nothing.
+	overlay string
 }
 
 // resolve finds the environment in the store, or has it prepared.
@@ -37,11 +42,20 @@ func (o Options) resolve(ctx context.Context) (*resolved, error) {
 	}
 	if o.Store != "" {
 		found, err := o.fromStore(r)
-		if found || err != nil {
+		if err != nil {
 			return r, err
 		}
+		if found {
+			return r, o.addOverlay(r)
+		}
 	}
-	return r, o.prepare(ctx, r)
+	if err := o.checkTrees(); err != nil {
+		return r, err
+	}
+	if err := o.prepare(ctx, r); err != nil {
+		return r, err
+	}
+	return r, o.addOverlay(r)
 }
 
 // fromStore looks for a lock that is prepared already; everything missing or
@@ -67,6 +81,7 @@ func (o Options) fromStore(r *resolved) (bool, error) {
 	if err != nil {
 		return false, storeError(o.Store, err)
 	}
+	r.trees = env.Trees
 	return true, nil
 }
 
@@ -109,8 +124,17 @@ func (o Options) prepare(ctx context.Context, r *resolved) error {
 		}
 		r.store = st.Store
 	}
-	if r.meta, err = (prepared.Store{Root: r.store, Patient: true}).Meta(id, o.Platform); err != nil {
+	files := prepared.Store{Root: r.store, Patient: true}
+	if r.meta, err = files.Meta(id, o.Platform); err != nil {
 		return storeError(r.store, err)
+	}
+	sum := sha256.Sum256(o.Request.Lock)
+	env, err := files.Environment(hex.EncodeToString(sum[:]), o.Environment)
+	if err != nil {
+		return storeError(r.store, err)
+	}
+	if env != nil {
+		r.trees = env.Trees
 	}
 	return nil
 }

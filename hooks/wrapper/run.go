@@ -115,7 +115,7 @@ func launch(ctx context.Context, o Options, j job) (int, error) {
 
 func (r *resolved) input(o Options) activation.Input {
 	return activation.Input{Env: o.Env, ID: r.meta.ID, Platform: o.Platform, Prefix: r.meta.Prefix, Static: r.meta.Activation,
-		Manifest: r.manifest, EnvName: o.Environment, ActDigest: r.digest, Scripts: o.Scripts}
+		Manifest: r.manifest, EnvName: o.Environment, ActDigest: r.digest, Overlay: r.overlay, Scripts: o.Scripts}
 }
 
 // become activates and turns this process into the job's program.

@@ -47,12 +47,16 @@ func interactive(prefix string, env []string) ([]string, *os.File, error) {
 
 func bashRC(prefix string, env []string) (string, error) {
 	var p activation.Patch
-	for _, name := range []string{"CONDA_PREFIX", "CONDA_DEFAULT_ENV", "CONDA_SHLVL", "PYTHONNOUSERSITE", activation.MarkerName, activation.UndoName} {
+	for _, name := range []string{"CONDA_PREFIX", "CONDA_DEFAULT_ENV", "CONDA_SHLVL", "PYTHONNOUSERSITE", activation.MarkerName, activation.UndoName, activation.OverlayName} {
 		if v := getenv(env, name); v != "" {
 			p.Ops = append(p.Ops, activation.Op{Kind: activation.OpSet, Name: name, Value: v})
 		}
 	}
-	p.Ops = append(p.Ops, activation.Op{Kind: activation.OpSet, Name: "__hpcenv_bin", Value: prefix + "/bin"},
+	bin := prefix + "/bin"
+	if overlay := getenv(env, activation.OverlayName); overlay != "" {
+		bin = overlay + "/bin:" + bin
+	}
+	p.Ops = append(p.Ops, activation.Op{Kind: activation.OpSet, Name: "__hpcenv_bin", Value: bin},
 		activation.Op{Kind: activation.OpSet, Name: "__hpcenv_prompt", Value: prompt(env)})
 	vars, err := activation.Render("bash", p)
 	if err != nil {

@@ -41,8 +41,9 @@ type ByteCode struct {
 	Patched int `json:"patched,omitempty"`
 	// Failed sources do not compile; the environment's notes name them.
 	Failed int `json:"failed,omitempty"`
-	// Own are the digests, by path, of the compiled files of sources with the
-	// prefix in them: only a compiler could tell them again.
+	// Own are the digests, by path, of those of the Patched whose sources take the
+	// prefix apart: they are compiled for each prefix, and only a compiler could
+	// tell them again.
 	Own map[string]string `json:"own,omitempty"`
 	// Processes is how many compilers were started for this environment: 0 where
 	// other environments had all of it.

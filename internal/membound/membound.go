@@ -19,6 +19,6 @@ func Set() {
 	if _, own := os.LookupEnv("GOMEMLIMIT"); !own {
 		debug.SetMemoryLimit(Limit)
 		// Below the limit memory is cheaper than collecting it.
-		debug.SetGCPercent(800)
+		debug.SetGCPercent(1600)
 	}
 }

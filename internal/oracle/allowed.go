@@ -38,8 +38,12 @@ var Allowed = []Allowance{
 		Reason: "the prefix is not to be changed by pip",
 	},
 	{
-		Path: `lib(/python[0-9]+\.[0-9]+t?)?`, Field: `path`, Holds: only("hpcenv"),
-		Reason: "the directory of EXTERNALLY-MANAGED, where python brings nothing there",
+		Path: `lib/python[0-9]+\.[0-9]+t?/site-packages/hpcenv-overlay\.pth`, Field: `path`, Holds: only("hpcenv"),
+		Reason: "the line by which the prefix's Python finds what a user's own project adds (an overlay)",
+	},
+	{
+		Path: `lib(/python[0-9]+\.[0-9]+t?(/site-packages)?)?`, Field: `path`, Holds: only("hpcenv"),
+		Reason: "the directories of EXTERNALLY-MANAGED and hpcenv-overlay.pth, where python brings nothing there",
 	},
 	{
 		Path: `__clobbers__(/.+)?`, Field: `path`, Holds: only("rattler"),

@@ -72,6 +72,11 @@ func (a *app) prepare(ctx context.Context, path string, f prepareFlags) error {
 		return err
 	}
 	req.Platforms, req.DryRun = f.platforms, f.dryRun
+	if !a.frozen {
+		if err := a.checkTrees(req); err != nil {
+			return err
+		}
+	}
 	req.Offline = f.offline
 	svc, err := a.writer(f.dryRun)
 	if err != nil {

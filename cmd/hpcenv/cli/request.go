@@ -37,6 +37,7 @@ func (a *app) request(path string, environments []string, all bool) (*api.Prepar
 		return nil, err
 	}
 	req := &api.PrepareRequest{Lock: data, LockPath: lock, Activations: map[string][]byte{}}
+	a.editable = map[string]map[string]bool{}
 	python, err := a.wishes(req, environments, all)
 	if python || err != nil {
 		return req, err
@@ -73,6 +74,9 @@ func (a *app) request(path string, environments []string, all bool) (*api.Prepar
 		}
 		a.notes = append(a.notes, missing...)
 		req.Activations[name], _ = project.Canonical(m)
+		if a.editable[name], err = p.Editable(name); err != nil {
+			return nil, err
+		}
 	}
 	return req, nil
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/service"
 	"github.com/hpcenv/hpcenv/envs/project"
-	"github.com/hpcenv/hpcenv/hooks/wrapper"
 )
 
 // app is what all commands share.
@@ -36,6 +35,8 @@ type app struct {
 	frozen bool
 	// project is the manifest beside the lock of the request; nil = none.
 	project *project.Project
+	// editable is what the manifest says of packages by path, by environment.
+	editable map[string]map[string]bool
 	// notes for the user about what was read.
 	notes []string
 	// json: facts, and errors too, are printed as JSON on stdout.
@@ -46,8 +47,8 @@ type app struct {
 
 // Main runs the command line and returns the exit code.
 func Main(args []string) int {
-	if len(args) > 0 && wrapper.Serves(args[0]) {
-		return wrapper.Main(args) // hpcenv run calls itself
+	if code, ok := inner(args); ok {
+		return code
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), heeded()...)
 	defer stop()
@@ -123,9 +124,7 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return api.Errorf(api.ExitUsage, "%v\nnext: %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(a.prepareCmd(), a.listCmd(), a.inspectCmd(), a.diffCmd(), a.adminCmd(), a.versionCmd())
-	root.AddCommand(a.wrapperCmds()...)
-	root.AddCommand(a.buildCmds()...)
+	root.AddCommand(a.commands()...)
 	return root
 }
 

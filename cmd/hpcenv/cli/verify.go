@@ -104,7 +104,7 @@ func (a *app) verifyText(v *api.Verification) error {
 		case p.NoPlan != "":
 			fmt.Fprintf(w, "by the lock\tnot known: %s\n", p.NoPlan)
 		case p.Unknown > 0:
-			fmt.Fprintf(w, "by the lock\tall paths; the content of %d compiled files with the prefix in them by the digest only\n", p.Unknown)
+			fmt.Fprintf(w, "by the lock\tall paths; the content of %d compiled files that take the prefix apart by the digest only\n", p.Unknown)
 		default:
 			fmt.Fprintf(w, "by the lock\t%s\n", p.PlanDigest)
 		}

@@ -1,3 +1,5 @@
+//go:build linux
+
 package cli
 
 import (
@@ -108,6 +110,7 @@ func (a *app) wrap(ctx context.Context, f wrapFlags, do func(context.Context, wr
 		Store:       c.Store,
 		Request:     *req,
 		Environment: f.environment,
+		Editable:    a.editable[f.environment],
 		LinkScripts: prepare.RulesDigest(rules),
 		Pythons:     pythons,
 		Env:         os.Environ(),
