@@ -41,12 +41,11 @@ type IndexEnvironment struct {
 	Error string `json:"error,omitempty"`
 	// Platforms: conda subdirs that the lock has for it, sorted.
 	Platforms []string `json:"platforms"`
-	// Python is what of the site's offer was taken (pyenv.Offer), Lacking says of
-	// platforms of the store why the environment does not have them, and Outside
-	// names projects that are used from source; of a lock that names no Python.
+	// Python is what of the site's offer was taken (pyenv.Offer), and Lacking says of
+	// platforms of the store why the environment does not have them; of a lock that
+	// names no Python.
 	Python  json.RawMessage   `json:"python,omitempty"`
 	Lacking map[string]string `json:"lacking,omitempty"`
-	Outside []string          `json:"outside,omitempty"`
 	// Problems: what forbids installing it on a platform of the store, by conda
 	// subdir.
 	Problems map[string]string `json:"problems,omitempty"`

@@ -29,7 +29,6 @@ func (r *run) again(platforms []string) (*Result, error) {
 	}
 	names := wantedNames(r.req, slices.Sorted(maps.Keys(index.Environments)))
 	res := &Result{}
-	outside := map[string][]string{}
 	for _, name := range names {
 		env, ok := index.Environments[name]
 		if !ok || env.ID == "" {
@@ -52,7 +51,6 @@ func (r *run) again(platforms []string) (*Result, error) {
 			}
 			res.Environments = append(res.Environments, Environment{Name: name, Platform: subdir, ID: env.ID, Meta: meta})
 		}
-		outside[name] = env.Outside
 	}
 	if len(res.Environments) == 0 {
 		return nil, nil
@@ -68,7 +66,6 @@ func (r *run) again(platforms []string) (*Result, error) {
 		r.noteScripts(e.Name, e.Platform, e.Meta, false)
 		r.progress.send(Event{Type: EventPlan, Environment: e.Name, Platform: e.Platform})
 	}
-	r.noteOutside(names, outside)
 	res.PackagesKept = len(kept)
 	r.progress.start(len(kept), len(kept), 0)
 	return res, nil

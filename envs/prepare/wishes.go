@@ -92,29 +92,18 @@ func (r *run) pythons() string {
 	return offer.Digest()
 }
 
-// noteWishes puts into the index, and tells the user, what is known of environments
-// that a lock does not name itself.
+// noteWishes puts into the index what is known of environments that a lock does not
+// name itself.
 func (r *run) noteWishes(index *lockfile.Index) {
 	index.Pythons = r.pythons()
-	outside := map[string][]string{}
 	for name, m := range r.made {
 		e := index.Environments[name]
 		data, err := json.Marshal(m.Offer)
 		if err != nil {
 			panic(err) // texts and booleans alone
 		}
-		e.Python, e.Lacking, e.Outside = data, m.Lacking, m.Outside
+		e.Python, e.Lacking = data, m.Lacking
 		index.Environments[name] = e
-		outside[name] = m.Outside
-	}
-	r.noteOutside(r.req.Environments, outside)
-}
-
-func (r *run) noteOutside(names []string, outside map[string][]string) {
-	for _, n := range names {
-		if text := pyenv.OutsideNote(n, outside[n]); text != "" {
-			r.note(text)
-		}
 	}
 }
 

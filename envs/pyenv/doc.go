@@ -3,9 +3,8 @@
 //
 // Enters: such a lock (target.Source), what is wanted of it (python.Wish), the
 // platforms of a store, and the site's Offer. Leaves: a lockfile.Environment that
-// is called by the wish's text and has the interpreter's conda packages and the
-// lock's wheels for each platform, what keeps the other platforms out, and which
-// projects are used from their sources.
+// is called by the wish's text and has the interpreter's conda packages and what
+// the lock has for each platform, and what keeps the other platforms out.
 //
 //	offer.go  the interpreters that an administrator or a user lists, and reading them
 //	make.go   an environment

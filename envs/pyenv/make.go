@@ -18,9 +18,6 @@ type Made struct {
 	Lock *lockfile.Lock
 	// Lacking says of platforms that the environment does not have why.
 	Lacking map[string]string
-	// Outside are projects that are used from their source trees, each as `name
-	// (path)`: they are no part of the environment.
-	Outside []string
 	// Offer is the part of the site's that was taken: with it, Make makes the same.
 	Offer *Offer
 }
@@ -70,7 +67,6 @@ func Make(source target.Source, wish python.Wish, platforms []string, offer *Off
 		var p *lockfile.Platform
 		if err == nil {
 			p = one.Lock.Environments[0].Platforms[0]
-			m.outside(p)
 			if i.URL != "" {
 				if p.Conda, err = condaPackages(&i); err == nil {
 					err = p.Validate()
@@ -115,32 +111,11 @@ func others(source target.Source, wish python.Wish, offer *Offer, than string) e
 	return fmt.Errorf("next: or ask for another Python of those offered: --python %s, or .python-version", strings.Join(minors, ", "))
 }
 
-// outside takes the projects out of a platform that are used from their sources.
-func (m *Made) outside(p *lockfile.Platform) {
-	p.PyPI = slices.DeleteFunc(p.PyPI, func(pkg *lockfile.PyPIPackage) bool {
-		out := pkg.Kind == lockfile.PyPIDirectory && (pkg.Editable || pkg.Location == ".")
-		if is := fmt.Sprintf("%s (%s)", pkg.Name, pkg.Location); out && !slices.Contains(m.Outside, is) {
-			m.Outside = append(m.Outside, is)
-		}
-		return out
-	})
-}
-
 // firstLine is an error on one line, without its next steps.
 func firstLine(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\nnext: ")
 	text, _, _ = strings.Cut(text, "; next: ")
 	return strings.Join(strings.Fields(text), " ")
-}
-
-// OutsideNote tells the user of projects that are no part of an environment; ""
-// if there are none.
-func OutsideNote(environment string, outside []string) string {
-	if len(outside) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s: used from source, not installed: %s; a program finds them if it is run in their source directory or with PYTHONPATH set to it, their commands are not there",
-		environment, strings.Join(outside, ", "))
 }
 
 // All are the texts of the wishes that stand for `all environments` of a lock: the

@@ -18,7 +18,7 @@ import (
 	"github.com/hpcenv/hpcenv/internal/wheeltest"
 )
 
-// cmdPythonProject: python-project DIR: a project with a uv.lock in DIR, whose two
+// cmdPythonProject: python-project DIR: an editable project with a uv.lock in DIR, whose two
 // wheels a server here has, and a daemon that offers the Python of the demo's
 // channel for each platform of the cluster, until the story ends.
 func (c *cluster) cmdPythonProject(t *testing.T) func(ts *testscript.TestScript, neg bool, args []string) {
@@ -56,12 +56,23 @@ requires-python = ">=3.9"
 [[package]]
 name = "app"
 version = "1"
-source = { virtual = "." }
+source = { editable = "." }
 dependencies = [{ name = "hello" }]
 
 [package.optional-dependencies]
 more = [{ name = "more" }]
 `+entries.String()), 0o644))
+		ts.Check(os.WriteFile(filepath.Join(dir, "pyproject.toml"), []byte(`[project]
+name = "app"
+version = "1"
+dependencies = ["hello"]
+[project.scripts]
+app-cmd = "app:main"
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+`), 0o644))
+		ts.Check(os.WriteFile(filepath.Join(dir, "app.py"), []byte("import hello\n\n\ndef main():\n    hello.main()\n    print('app from', __file__)\n"), 0o644))
 		ts.Check(chownTree(dir, user1))
 		data, err := os.ReadFile(filepath.Join(c.projects, "pixi.lock"))
 		ts.Check(err)

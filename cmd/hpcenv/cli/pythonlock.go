@@ -50,9 +50,6 @@ func (a *app) pythonLock(path string, data []byte, texts []string) (*lockfile.Lo
 				fmt.Fprintf(a.stderr, "note: %s, not for %s: %s\n", name, subdir, why)
 			}
 		}
-		if note := pyenv.OutsideNote(name, made.Outside); note != "" {
-			fmt.Fprintln(a.stderr, "note:", note)
-		}
 		if lock == nil {
 			lock = made.Lock
 			continue
