@@ -102,6 +102,26 @@ func (p *PythonLock) Name(wish python.Wish) (string, error) {
 	return wish.String(), nil
 }
 
+// Trees are the local source trees of the environment of a name, as far as they can
+// be told without knowing which Pythons the site lists; what is wrong with the lock
+// is for others to say.
+func (p *PythonLock) Trees(name string) []lockfile.SourceTree {
+	source, err := p.Source()
+	if err != nil {
+		return nil
+	}
+	wish, err := python.ParseWish(name)
+	if err != nil {
+		return nil
+	}
+	platforms := []string{"linux-64", "linux-aarch64"}
+	made, err := pyenv.Any(source, wish, platforms, pyenv.Unlisted(platforms))
+	if err != nil {
+		return nil
+	}
+	return lockfile.SourceTrees(made.Lock.Environments[0].Platforms...)
+}
+
 // python asks .python-version, if the wish does not say.
 func (p *PythonLock) python(wish *python.Wish) error {
 	if wish.Python.Text != "" {

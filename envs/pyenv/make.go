@@ -128,3 +128,37 @@ func All(source target.Source) []string {
 	}
 	return out
 }
+
+// newestMinor is the newest Python 3 that is released, oldestMinor the oldest that
+// anybody locks for.
+const newestMinor, oldestMinor = 14, 8
+
+// Unlisted are offers of each minor version that there is, the newest first, for
+// whoever looks at a lock without knowing what the site lists.
+func Unlisted(platforms []string) []*Offer {
+	var out []*Offer
+	for minor := newestMinor; minor >= oldestMinor; minor-- {
+		o := &Offer{}
+		for _, p := range platforms {
+			o.Interpreters = append(o.Interpreters, python.Interpreter{Version: fmt.Sprintf("3.%d.99", minor), Platform: p, Kind: python.Conda})
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+// Any makes an environment with the first of several offers that does; without one,
+// the error is the first that is about the lock.
+func Any(source target.Source, wish python.Wish, platforms []string, offers []*Offer) (*Made, error) {
+	var first error
+	for _, o := range offers {
+		made, err := Make(source, wish, platforms, o)
+		if err == nil {
+			return made, nil
+		}
+		if first == nil || errors.Is(first, python.ErrInterpreter) {
+			first = err
+		}
+	}
+	return nil, first
+}

@@ -2,13 +2,11 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/service"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
-	"github.com/hpcenv/hpcenv/envs/lockfile/target"
 	"github.com/hpcenv/hpcenv/envs/project"
 	"github.com/hpcenv/hpcenv/envs/pyenv"
 	"github.com/hpcenv/hpcenv/envs/python"
@@ -34,7 +32,11 @@ func (a *app) pythonLock(path string, data []byte, texts []string) (*lockfile.Lo
 	var lock *lockfile.Lock
 	var first error
 	for _, name := range req.Environments {
-		made, err := lookAt(source, name, offers)
+		wish, err := python.ParseWish(name)
+		var made *pyenv.Made
+		if err == nil {
+			made, err = pyenv.Any(source, wish, described, offers)
+		}
 		if err != nil && !all {
 			return nil, err
 		}
@@ -62,28 +64,10 @@ func (a *app) pythonLock(path string, data []byte, texts []string) (*lockfile.Lo
 	return lock, nil
 }
 
-// lookAt makes an environment with the first offer that does.
-func lookAt(source target.Source, name string, offers []*pyenv.Offer) (made *pyenv.Made, first error) {
-	wish, err := python.ParseWish(name)
-	if err != nil {
-		return nil, err
-	}
-	for _, o := range offers {
-		made, err := pyenv.Make(source, wish, described, o)
-		if err == nil {
-			return made, nil
-		}
-		if first == nil || errors.Is(first, python.ErrInterpreter) {
-			first = err
-		}
-	}
-	return nil, first
-}
-
 // lookedAtWith are the Pythons that a lock is looked at with: those that prepare
 // would choose from or, where they are not known here, each minor version there is,
 // the newest first.
-func (a *app) lookedAtWith() (offers []*pyenv.Offer) {
+func (a *app) lookedAtWith() []*pyenv.Offer {
 	offer, err := a.offered()
 	if err == nil && len(offer.Interpreters) > 0 {
 		return []*pyenv.Offer{offer}
@@ -93,18 +77,8 @@ func (a *app) lookedAtWith() (offers []*pyenv.Offer) {
 		why = "the Pythons of the site cannot be told: " + err.Error()
 	}
 	fmt.Fprintf(a.stderr, "note: %s; shown is what the newest would get that the lock has packages for\n", why)
-	for minor := newestMinor; minor >= 9; minor-- {
-		offer := &pyenv.Offer{}
-		for _, p := range described {
-			offer.Interpreters = append(offer.Interpreters, python.Interpreter{Version: fmt.Sprintf("3.%d.99", minor), Platform: p, Kind: python.Conda})
-		}
-		offers = append(offers, offer)
-	}
-	return offers
+	return pyenv.Unlisted(described)
 }
-
-// newestMinor is the newest Python 3 that is released.
-const newestMinor = 14
 
 // offered are the Pythons that a lock may get here.
 func (a *app) offered() (*pyenv.Offer, error) {
