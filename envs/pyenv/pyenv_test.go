@@ -158,3 +158,29 @@ func TestOffersAreRefused(t *testing.T) {
 		t.Error("digests do not tell offers apart")
 	}
 }
+
+// FuzzOffer: whatever a list holds, it is read or refused with the class of its
+// errors, and what was read makes an environment or is refused so.
+func FuzzOffer(f *testing.F) {
+	for _, s := range []string{
+		"interpreters:\n" + entry("3.12.4", "linux-64"), "glibc: '2.34'\ninterpreters:\n" + entry("3.13.1", "linux-aarch64"), "glibc: 2.28\n", "interpreters: [{}]", "[", "interpreters:\n- with: [{url: x}]\n",
+	} {
+		f.Add(s)
+	}
+	source, err := target.Parse([]byte(lock), nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		o, err := pyenv.Parse("list.yaml", []byte(text))
+		if err == nil {
+			_, err = pyenv.Make(source, python.Wish{}, both, o)
+			if errors.Is(err, lockfile.ErrLock) {
+				err = nil
+			}
+		}
+		if err != nil && !errors.Is(err, python.ErrInterpreter) {
+			t.Fatalf("%q: an error of no class: %v", text, err)
+		}
+	})
+}

@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
-	"github.com/hpcenv/hpcenv/daemon/service"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/project"
 	"github.com/hpcenv/hpcenv/envs/python"
@@ -100,7 +99,7 @@ func (a *app) pythons(c clientconf.Conf, lock []byte) (string, error) {
 	if c.Socket != "" || project.OpenPython("", lock) == nil {
 		return "", nil
 	}
-	offer, err := service.OwnPython(a.getenv("HPCENV_CONF"), a.getenv)
+	offer, err := a.ownPython()
 	if err != nil {
 		return "", err
 	}

@@ -87,7 +87,7 @@ func (a *app) offered() (*pyenv.Offer, error) {
 		return nil, err
 	}
 	if c.Socket == "" {
-		return service.OwnPython(a.getenv("HPCENV_CONF"), a.getenv)
+		return a.ownPython()
 	}
 	client, err := api.Dial(c.Socket)
 	if err != nil {
