@@ -92,6 +92,7 @@ func index(t *testing.T) (*httptest.Server, map[string][]byte) {
 // allowed are the differences of the two site-packages, and why.
 var allowed = map[*regexp.Regexp]string{
 	regexp.MustCompile(`^_virtualenv\.(py|pth)$`):        "uv's virtual environment, not a package",
+	regexp.MustCompile(`^hpcenv-overlay\.pth$`):          "shows a job's editable projects",
 	regexp.MustCompile(`^[^/]+\.dist-info/INSTALLER$`):   "the two differ by who installs",
 	regexp.MustCompile(`^[^/]+\.dist-info/RECORD$`):      "has the digests of INSTALLER and of scripts, whose first lines name their prefix; compared by row in the wheels' comparison",
 	regexp.MustCompile(`^[^/]+\.dist-info/REQUESTED$`):   "uv notes what it was asked for",
