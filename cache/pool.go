@@ -221,6 +221,6 @@ func (s *Store) OpenEntry(e Entry) (*os.File, error) {
 }
 
 func (s *Store) lost(e Entry) error {
-	return fmt.Errorf("content of %s (sha256 %s): %w: %s is missing; remove the package's manifest in pool/packages and prepare again",
+	return fmt.Errorf("content of %s (sha256 %s): %w: %s is missing; next: remove the package's manifest in pool/packages and prepare again",
 		e.Path, e.SHA256, ErrNotFound, s.PoolPath(e.SHA256, e.Exec))
 }

@@ -80,9 +80,7 @@ func (a *app) bundleCreate(ctx context.Context, path string, f bundleFlags) erro
 		return err
 	}
 	if !a.takenAsIs() {
-		trees := *req
-		trees.Environments, trees.All = f.environments, f.all
-		if err := a.checkTrees(&trees); err != nil {
+		if err := a.checkTrees(req); err != nil {
 			return err
 		}
 	}

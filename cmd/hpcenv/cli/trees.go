@@ -7,6 +7,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/editable"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/envs/project"
 	"github.com/hpcenv/hpcenv/envs/satisfy"
 )
 
@@ -15,6 +16,15 @@ import (
 // user who prepares wants to know now. What is wrong with the lock itself is for
 // the preparation to say.
 func (a *app) checkTrees(req *api.PrepareRequest) error {
+	if python := project.OpenPython("", req.Lock); python != nil {
+		for _, name := range req.Environments {
+			wish := editable.Wish{Lock: req.LockPath, Trees: python.Trees(name)}
+			if err := refusedTrees(wish, name); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	lock, err := lockfile.Parse(req.Lock)
 	if err != nil {
 		return nil
@@ -35,9 +45,7 @@ func (a *app) checkTrees(req *api.PrepareRequest) error {
 			continue
 		}
 		wish := editable.Wish{Lock: req.LockPath, Trees: lockfile.SourceTrees(env.Platforms...), Editable: a.editable[name]}
-		if _, err := wish.Projects(); errors.Is(err, editable.ErrRefused) {
-			return api.Errorf(api.ExitUsage, "%s: environment %s: %v", req.LockPath, name, err)
-		} else if err != nil {
+		if err := refusedTrees(wish, name); err != nil {
 			return err
 		}
 	}
@@ -54,4 +62,13 @@ func treesText(trees []lockfile.SourceTree) []string {
 		out = append(out, fmt.Sprintf("%s (%s)", t.Name, lockfile.RedactURL(t.Location)))
 	}
 	return out
+}
+
+// refusedTrees is the error about source trees of an environment that cannot be used.
+func refusedTrees(wish editable.Wish, environment string) error {
+	_, err := wish.Projects()
+	if errors.Is(err, editable.ErrRefused) {
+		return api.Errorf(api.ExitUsage, "%s: environment %s: %v", wish.Lock, environment, err)
+	}
+	return err
 }
