@@ -8,4 +8,68 @@
 // daemon/api (wire types and the client) is a leaf: hooks and cmd may use it,
 // and it imports nothing of this module but types (internal/making), which it has in
 // common with the store's descriptions of environments.
+//
+// The rooms, each with a page of its own:
+//
+//	cmd/hpcenv               the users' command line (cli), and the nodes' helper
+//	cmd/hpcenvd              the daemon (serve)
+//	daemon/api               wire types and the client
+//	daemon/config            what an administrator wrote
+//	daemon/inventory         what the cluster's nodes are
+//	daemon/server            the API on a socket
+//	daemon/service           the API's work, on a store
+//	slurm/spank              the SPANK plugin (C)
+//	slurm/buildjobs          link scripts as Slurm jobs
+//	slurm/queries            what Slurm says of its nodes
+//	slurm/clustertest        stories on a real cluster
+//	slurm/launchbench        what a launch costs
+//	hooks/helper             the program behind the plugin, prolog and epilog
+//	hooks/jobscript          lines of job scripts that would leave the environment
+//	hooks/pin                what a submission carries with its job
+//	hooks/prepared           what a store holds, by its files
+//	hooks/wrapper            run, shell and shell-hook, without the plugin
+//	envs/activation          what activation changes, as a patch
+//	envs/bundle              environments as one file
+//	envs/bytecode            compiled Python sources (pycbench: what they cost)
+//	envs/conda               what a conda package says of itself; matchspec, version
+//	envs/editable            a project used from its source tree
+//	envs/linkscript          link scripts of conda packages
+//	envs/lockfile            lock files; uvlock, pylock, pyfile and target for those of
+//	                         Python packages
+//	envs/lockinfo            what a lock holds, and how two differ
+//	envs/materialize         prefixes, from packages to published trees
+//	envs/prepare             from a lock's bytes to published environments
+//	envs/project             the files around a lock: where it is, the manifest
+//	envs/pyenv               a uv.lock or pylock.toml joined with a Python
+//	envs/python              Python's packaging standards; marker, name, requirement,
+//	                         tag, version
+//	envs/sandbox             where code of packages runs
+//	envs/satisfy             whether a lock still has what its manifest asks for
+//	envs/task                tasks of a manifest, without a solve
+//	envs/tomltree            TOML with its order and lines
+//	envs/wheel               what a wheel is, and where its files go
+//	cache                    the store: fetched, verified, unpacked, published
+//	cache/archive            reading package archives
+//	cache/credential         the credentials that users' tools keep
+//	cache/fair               places shared among clients
+//	cache/mirror             where else the content of a URL lies
+//	cache/remote             http, https, s3, oci and file
+//	internal/clientconf      where the daemon and the store are
+//	internal/making          how an environment was made, as it is told
+//	internal/membound        little memory for short-lived programs
+//	internal/shellword       arguments that can be copied into a shell
+//	internal/version         what this program is called
+//
+// For tests and benchmarks:
+//
+//	internal/arch            which rooms may import which
+//	internal/channelservers  real servers of channels: s3, oci, tokens
+//	internal/condatest       small conda packages
+//	internal/faultfs         slow and failing file systems
+//	internal/figure          figures of benchmarks
+//	internal/oracle          prefixes beside rattler's; editables, uvsync, wheels
+//	internal/peer            other people's programs
+//	internal/pypeer          uv and packaging
+//	internal/testdata        real locks and packages
+//	internal/wheeltest       small wheels
 package hpcenv
