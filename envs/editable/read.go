@@ -84,6 +84,9 @@ func Read(tree Tree) (*Project, error) {
 		if _, err := os.Stat(tree.Dir); errors.Is(err, fs.ErrNotExist) {
 			return nil, r.refuse(0, "is the lock beside its project? Otherwise bring the directory, or correct the path in the manifest and run `pixi lock`", "there is no such directory")
 		}
+		if _, err := os.Stat(filepath.Join(tree.Dir, "setup.py")); errors.Is(err, fs.ErrNotExist) {
+			return nil, r.refuse(0, "is the lock beside its project? Otherwise bring the directory; or write a pyproject.toml with a [project] table", "it has no pyproject.toml")
+		}
 		return nil, r.refuse(0, "write a pyproject.toml with a [project] table", "it has no pyproject.toml, and a setup.py is a program that would have to be run")
 	}
 	if err != nil {

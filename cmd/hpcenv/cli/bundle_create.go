@@ -19,6 +19,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/service"
 	"github.com/hpcenv/hpcenv/envs/bundle"
+	"github.com/hpcenv/hpcenv/envs/project"
 )
 
 type bundleFlags struct {
@@ -78,6 +79,9 @@ func (a *app) bundleCreate(ctx context.Context, path string, f bundleFlags) erro
 	req, err := a.request(path, f.environments, f.all)
 	if err != nil {
 		return err
+	}
+	if project.OpenPython("", req.Lock) != nil {
+		return api.Errorf(api.ExitFailed, "%s: bundles are made of locks that name conda packages and environments, which this one does not\nnext: hpcenv prepare, on a host with a network; or `pixi init` in the project, then `pixi lock`, make a pixi.lock", req.LockPath)
 	}
 	if !a.takenAsIs() {
 		if err := a.checkTrees(req); err != nil {

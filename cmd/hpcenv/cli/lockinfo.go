@@ -6,10 +6,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/hpcenv/hpcenv/cache"
+	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/lockinfo"
 	"github.com/hpcenv/hpcenv/envs/project"
@@ -81,7 +83,7 @@ func (a *app) known() lockinfo.Known {
 // inspectLock shows what a lock holds: all environments and platforms, or those
 // asked for.
 func (a *app) inspectLock(path, platform string, environments []string) error {
-	lock, _, err := a.readLock(path, environments)
+	lock, path, err := a.readLock(path, environments)
 	if err != nil {
 		return err
 	}
@@ -93,7 +95,7 @@ func (a *app) inspectLock(path, platform string, environments []string) error {
 		for _, name := range environments {
 			env, err := lock.Environment(name)
 			if err != nil {
-				return err
+				return aboutLock(err, path)
 			}
 			only = append(only, env)
 		}
@@ -105,6 +107,10 @@ func (a *app) inspectLock(path, platform string, environments []string) error {
 	}
 	report := lockinfo.Describe(lock, format, a.known())
 	if platform != "" {
+		has := platformNames(lock)
+		if len(has) > 0 && !slices.Contains(has, platform) {
+			return api.Errorf(api.ExitUsage, "%s has nothing for the platform %q\nnext: --platform with one of %s", path, platform, strings.Join(has, ", "))
+		}
 		for i := range report.Environments {
 			e := &report.Environments[i]
 			var kept []lockinfo.Platform
@@ -120,6 +126,18 @@ func (a *app) inspectLock(path, platform string, environments []string) error {
 		return a.printJSON(report)
 	}
 	return lockText(plain{a.stdout}, report)
+}
+
+// platformNames are the names and subdirs of a lock's Linux platforms, sorted.
+func platformNames(lock *lockfile.Lock) []string {
+	var has []string
+	for _, env := range lock.Environments {
+		for _, p := range env.Platforms {
+			has = append(has, p.Name, p.Subdir)
+		}
+	}
+	slices.Sort(has)
+	return slices.Compact(has)
 }
 
 // lockText is a Report for people.
