@@ -87,7 +87,7 @@ func Main(args []string, deps Deps) int {
 // report prints err after a label and returns its exit code.
 func report(w io.Writer, label string, err error) int {
 	if err != nil {
-		fmt.Fprintf(w, "%s: %s\n", label, strings.Replace(err.Error(), "; next: ", "\nnext: ", 1))
+		fmt.Fprintf(w, "%s: %s\n", label, strings.ReplaceAll(err.Error(), "; next: ", "\nnext: "))
 	}
 	return exitCode(err)
 }
