@@ -43,22 +43,62 @@ func (c *checker) channels(env *lockfile.Environment) error {
 // so is, for a path, where the project lay.
 func sameChannel(wanted, locked string) bool {
 	wanted, locked = strings.TrimRight(wanted, "/"), strings.TrimRight(locked, "/")
+	l, lockErr := url.Parse(locked)
 	if u, err := url.Parse(wanted); err == nil && u.Host != "" {
-		u.User = nil
 		// A token in the path is a credential, which locks do not hold.
 		if rest, ok := strings.CutPrefix(u.Path, "/t/"); ok {
 			if _, after, ok := strings.Cut(rest, "/"); ok {
 				u.Path = "/" + after
 			}
 		}
-		l, err := url.Parse(locked)
-		return err == nil && u.Scheme == l.Scheme && strings.EqualFold(u.Host, l.Host) && strings.TrimRight(u.Path, "/") == strings.TrimRight(l.Path, "/")
+		return lockErr == nil && u.Scheme == l.Scheme && strings.EqualFold(host(u), host(l)) && strings.TrimRight(u.Path, "/") == strings.TrimRight(l.Path, "/")
 	}
-	name := path.Clean(strings.TrimPrefix(wanted, "file://"))
-	if name = strings.TrimLeft(name, "./"); name == "" {
-		return true // a path of dots only: any
+	at := locked
+	if lockErr == nil && l.Scheme != "" {
+		at = l.Path // a URL has blanks and what is not ASCII in another form
 	}
-	return locked == name || strings.HasSuffix(locked, "/"+name)
+	for _, name := range paths(wanted) {
+		if name == "" || at == name || strings.HasSuffix(at, "/"+name) {
+			return true
+		}
+	}
+	return false
+}
+
+// paths are the ends that a locked URL's path may have for a channel that is
+// given as a name, a path or a file: URL; "" = any.
+func paths(wanted string) []string {
+	texts := []string{wanted}
+	if rest, ok := strings.CutPrefix(wanted, "file:"); ok {
+		texts = []string{strings.TrimLeft(rest, "/")}
+		if decoded, err := url.PathUnescape(texts[0]); err == nil {
+			texts = append(texts, decoded)
+		}
+	}
+	for i, text := range texts {
+		text = strings.TrimPrefix(text, "~/") // a home directory, whose is not known
+		text = strings.TrimPrefix(path.Clean(text), "/")
+		for text == ".." || text == "." || strings.HasPrefix(text, "../") {
+			_, text, _ = strings.Cut(text, "/")
+		}
+		texts[i] = text
+	}
+	return texts
+}
+
+// host is a URL's host without the port that its scheme has anyway.
+func host(u *url.URL) string {
+	switch u.Port() {
+	case "443":
+		if u.Scheme == "https" {
+			return u.Hostname()
+		}
+	case "80":
+		if u.Scheme == "http" {
+			return u.Hostname()
+		}
+	}
+	return u.Host
 }
 
 // indexes compares the first index of Python packages.
