@@ -23,7 +23,7 @@ func (c *checker) channels(env *lockfile.Environment) error {
 	same := len(wanted) == len(env.Channels)
 	for i, w := range wanted {
 		if !slices.ContainsFunc(env.Channels, func(have string) bool { return sameChannel(w.Name, have) }) {
-			c.add(w.Line, "environment %s: the channel %s of the manifest is not in the lock", env.Name, lockfile.RedactURL(w.Name))
+			c.add(w.Line, "environment %s: the channel %s of the manifest is not in the lock", env.Name, redacted(w.Name))
 			same = false
 		} else if same && settled && !sameChannel(w.Name, env.Channels[i]) {
 			c.add(w.Line, "environment %s: the channels have another order in the lock: %s", env.Name, strings.Join(env.Channels, ", "))
@@ -38,6 +38,14 @@ func (c *checker) channels(env *lockfile.Environment) error {
 	return nil
 }
 
+// redacted is a channel or index as messages show it.
+func redacted(name string) string {
+	if !strings.Contains(name, "://") {
+		return name
+	}
+	return lockfile.RedactChannel(name)
+}
+
 // sameChannel compares a manifest's channel, which may be a name, a URL or a
 // path, with a lock's URL. What host a name belongs to is a setting of pixi's;
 // so is, for a path, where the project lay.
@@ -47,9 +55,8 @@ func sameChannel(wanted, locked string) bool {
 	if u, err := url.Parse(wanted); err == nil && u.Host != "" {
 		// A token in the path is a credential, which locks do not hold.
 		if rest, ok := strings.CutPrefix(u.Path, "/t/"); ok {
-			if _, after, ok := strings.Cut(rest, "/"); ok {
-				u.Path = "/" + after
-			}
+			_, after, _ := strings.Cut(rest, "/")
+			u.Path = "/" + after
 		}
 		return lockErr == nil && u.Scheme == l.Scheme && strings.EqualFold(host(u), host(l)) && strings.TrimRight(u.Path, "/") == strings.TrimRight(l.Path, "/")
 	}
@@ -108,7 +115,7 @@ func (c *checker) indexes(env *lockfile.Environment) error {
 		return err
 	}
 	if indexes.URL != "" && len(env.Indexes) > 0 && !sameURL(indexes.URL, env.Indexes[0]) {
-		c.add(indexes.Line, "environment %s: the manifest's index is %s, the lock's is %s", env.Name, lockfile.RedactURL(indexes.URL), env.Indexes[0])
+		c.add(indexes.Line, "environment %s: the manifest's index is %s, the lock's is %s", env.Name, redacted(indexes.URL), env.Indexes[0])
 	}
 	return nil
 }
