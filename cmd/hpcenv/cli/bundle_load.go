@@ -50,6 +50,12 @@ What is loaded into the cluster's store is readable by everyone there.`,
 
 func (a *app) bundleLoad(ctx context.Context, file string, f loadFlags) (err error) {
 	membound.Set()
+	if st, err := os.Stat(file); err != nil {
+		return &api.Error{Code: api.ExitUsage, Message: fmt.Sprintf("there is no bundle: %v\nnext: the path of a file that hpcenv bundle create or pixi-pack wrote", err)}
+	} else if !st.Mode().IsRegular() && !st.IsDir() {
+		// It is read at many places, more than once.
+		return api.Errorf(api.ExitUsage, "%s is neither a file nor a directory\nnext: write the bundle to a file first", file)
+	}
 	b, err := bundle.Open(file)
 	if err != nil {
 		return aboutLock(aboutFile(err, file), file)
