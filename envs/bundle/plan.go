@@ -31,6 +31,9 @@ type Plan struct {
 	// Skipped: one line per environment and platform that was asked for and is not
 	// in the lock.
 	Skipped []string
+	// Trees are the local source trees, each once: a bundle does not hold them. They
+	// are the user's own, and must lie beside the lock where it is used.
+	Trees []lockfile.SourceTree
 
 	project Project
 	digest  string
@@ -68,6 +71,11 @@ func NewPlan(project Project, environments []string, all bool, platforms []strin
 	if err != nil {
 		return nil, err
 	}
+	var chosen []*lockfile.Platform
+	for _, t := range targets {
+		chosen = append(chosen, t.platform)
+	}
+	p.Trees = lockfile.SourceTrees(chosen...)
 	return p, p.fill(targets)
 }
 
@@ -211,7 +219,7 @@ func archivesOf(p *lockfile.Platform) []locked {
 		src, err := prepare.Source(c)
 		out = append(out, locked{path.Join(channelDir, c.Subdir, c.FileName), src, err})
 	}
-	for _, w := range p.PyPI {
+	for _, w := range p.Installed() {
 		src, err := wheelSource(w)
 		out = append(out, locked{path.Join(pypiDir, w.FileName), src, err})
 	}

@@ -78,11 +78,12 @@ func environmentFile(p *lockfile.Platform) []byte {
 	for _, c := range p.Conda {
 		fmt.Fprintf(&b, "  - %s=%s=%s\n", c.Name, c.Version, c.Build)
 	}
-	if len(p.PyPI) == 0 {
+	wheels := p.Installed()
+	if len(wheels) == 0 {
 		return b.Bytes()
 	}
 	b.WriteString("  - pip:\n    - --no-index\n    - --find-links ./" + pypiDir + "\n")
-	for _, w := range p.PyPI {
+	for _, w := range wheels {
 		fmt.Fprintf(&b, "    - %s==%s\n", w.Name, w.Version)
 	}
 	return b.Bytes()

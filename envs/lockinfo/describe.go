@@ -53,7 +53,7 @@ func describe(p *lockfile.Platform, known Known) Platform {
 	for _, c := range p.Conda {
 		count(c.SHA256, c.Size)
 	}
-	for _, w := range p.PyPI {
+	for _, w := range p.Installed() { // source trees are not fetched
 		count(w.SHA256, w.Size)
 	}
 	for _, u := range p.Unsupported {

@@ -18,6 +18,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/service"
 	"github.com/hpcenv/hpcenv/envs/bundle"
+	"github.com/hpcenv/hpcenv/envs/lockfile"
 )
 
 type bundleFlags struct {
@@ -65,6 +66,8 @@ type bundleFacts struct {
 	Contents   []bundle.Content `json:"contents"`
 	Packages   int              `json:"packages"`
 	Skipped    []string         `json:"skipped,omitempty"`
+	// Trees are the lock's local source trees, which are not in it.
+	Trees []lockfile.SourceTree `json:"source_trees,omitempty"`
 }
 
 func (a *app) bundleCreate(ctx context.Context, path string, f bundleFlags) error {
@@ -237,7 +240,7 @@ func (a *app) bundleWrite(ctx context.Context, out string, plan *bundle.Plan, pa
 	}
 	facts := bundleFacts{
 		File: out, Bytes: st.Size(), SHA256: hex.EncodeToString(h.Sum(nil)), LockDigest: plan.Digest(), Contents: plan.Contents,
-		Packages: len(plan.Sources()), Skipped: plan.Skipped,
+		Packages: len(plan.Sources()), Skipped: plan.Skipped, Trees: plan.Trees,
 	}
 	if a.json {
 		return a.printJSON(facts)
@@ -261,6 +264,9 @@ func (a *app) bundleWritten(b bundleFacts) error {
 	w := plain{a.stderr}
 	for _, s := range b.Skipped {
 		fmt.Fprintln(w, s)
+	}
+	for _, t := range b.Trees {
+		fmt.Fprintf(w, "note: the source tree of %s (%s) is not in the bundle: have it at the same place beside the lock there (hpcenv bundle load --project DIR)\n", t.Name, t.Location)
 	}
 	fmt.Fprintf(w, "%s: %d packages, %s, sha256 %s\n", b.File, b.Packages, bytesText(b.Bytes), b.SHA256)
 	for i, c := range b.Contents {
