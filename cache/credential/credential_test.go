@@ -75,7 +75,7 @@ machine c.example password only#half`)
 
 // A password may begin with what begins a comment elsewhere.
 func TestNetrcPasswordsWithNumberSigns(t *testing.T) {
-	got, err := readNetrc("f", "\ufeffmachine a.example login me password #one # a comment\n# another\nmachine b.example # more\n login #you password \n #two\nmachine c.example password \"#three\"")
+	got, err := readNetrc("f", "\ufeffmachine a.example login me password #one # a comment\n# another\nmachine b.example # more\n login #you password \n #two\nmachine c.example port 443 protocol https password \"#three\"")
 	if err != nil {
 		t.Fatal(err)
 	}

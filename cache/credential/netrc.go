@@ -50,7 +50,7 @@ func readNetrc(path, text string) (map[string]Credential, error) {
 			user, err = value(word)
 		case "password":
 			password, err = value(word)
-		case "account":
+		case "account", "port", "protocol": // the latter two are git's
 			_, err = value(word)
 		case "macdef":
 			finish()
