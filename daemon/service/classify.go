@@ -76,7 +76,7 @@ func next(err error, code int) string {
 	case errors.Is(err, bundle.ErrBundle):
 		return "copy the bundle again, or make it anew"
 	case errors.Is(err, lockfile.ErrLock):
-		return "`pixi lock` in the project writes the file anew"
+		return "`pixi lock` in the project, or the program that made the file, writes it anew"
 	case errors.Is(err, linkscript.ErrCannotRun):
 		return "install bubblewrap where the environment is made and allow user name spaces there, or take the package out of the scripts that are allowed"
 	case errors.Is(err, materialize.ErrScript):
