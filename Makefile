@@ -15,7 +15,7 @@ export HPCENV_BUILD := $(CURDIR)/$(BUILD)
 MODE_STORIES := TestStories/(batch|export|het|nested|overlap|path-kept|srun-salloc|without)$$
 
 .PHONY: all help setup build go-build shim demo test check unit ctest cluster counts \
-	oracle oracle-venv servers fuzz test-slurm-24.11 bench-launch bench-link bench-lock roots install clean
+	oracle oracle-venv formats servers fuzz test-slurm-24.11 bench-launch bench-link bench-lock roots install clean
 
 all: build
 
@@ -23,6 +23,7 @@ help:
 	@echo "make demo              the main job, end to end, on a Slurm cluster on this machine"
 	@echo "make test              all tests, the aarch64 node included"
 	@echo "make oracle            prefixes compared with those of rattler, file by file"
+	@echo "make formats           lock files and wheels: tried, accepted, compared, and times, in one table"
 	@echo "make fuzz              every fuzz target for FUZZTIME (60s)"
 	@echo "make test-slurm-24.11  the cluster tests on Slurm 24.11, from a Debian 13 root"
 	@echo "make bench-launch      what hpcenv adds to sbatch and to a step"
@@ -116,6 +117,11 @@ oracle-venv:
 # It ends with what was compared, and how often each allowed difference was there.
 oracle: oracle-venv | $(RESULTS)
 	LOGS=TestOracle contrib/ci/gotest.sh $(RESULTS)/oracle.json -tags oracle -count=1 -timeout 20m ./internal/oracle/...
+
+# One table of what the tests above count, and reading against the peers' times.
+formats: oracle-venv
+	$(GO) build -o $(BUILD)/amd64/lockbench ./contrib/bench/lock
+	contrib/ci/formats.sh
 
 # The roots that the cluster tests need, made once per machine.
 roots:

@@ -31,10 +31,10 @@ func (s *Store) Manifest(sha256 string) (*Manifest, error) {
 		return nil, fmt.Errorf("package %s: %w: its manifest is of an older version", sha256, ErrNotFound)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; remove the file and take the package in again", path, err)
+		return nil, fmt.Errorf("%s: %w; next: remove the file and take the package in again", path, err)
 	}
 	if m.SHA256 != sha256 {
-		return nil, fmt.Errorf("%w: %s is the manifest of %s; remove the file and take the package in again", ErrIntegrity, path, m.SHA256)
+		return nil, fmt.Errorf("%w: %s is the manifest of %s; next: remove the file and take the package in again", ErrIntegrity, path, m.SHA256)
 	}
 	return m, nil
 }

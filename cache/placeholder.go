@@ -41,6 +41,8 @@ func (s *Store) findPlaceholder(e Entry) ([]int64, error) {
 // occurrences looks for a placeholder in content of the given size. Almost no
 // file has it in more than one coding.
 func occurrences(content io.ReaderAt, size int64, placeholder string, isBinary bool, chunk int) ([]int64, error) {
+	// A small file needs no large buffer, which would have to be cleared each time.
+	chunk = int(min(int64(chunk), size+1))
 	var codings []Coding
 	var found [][]int64
 	for _, c := range likely(placeholder) {

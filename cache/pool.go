@@ -117,19 +117,50 @@ func (s *Store) poolWrite(temp string, content []byte, digest string, exec bool)
 	return s.poolWriteIn(temp, content, digest, exec, false)
 }
 
-// poolWriteIn is poolWrite; exact says that a new file in temp's directory has
-// the mode asked for.
+// poolWriteIn is poolWrite; exact says that a new file has the mode asked for.
+//
+// The file is made under its own name: who comes upon it half-written, now or
+// after a crash, finds by its bytes that it is not what its name says, and puts a
+// whole one in its place. That spares shared storage two operations a file.
 func (s *Store) poolWriteIn(temp string, content []byte, digest string, exec, exact bool) error {
 	defer s.taker(digest)()
-	has, err := s.poolHas(digest, exec)
-	if has || err != nil {
-		return err
+	name := poolName(digest, exec)
+	if _, ok := s.good.Load(name); ok {
+		return nil
 	}
+	path := s.PoolPath(digest, exec)
+	err := s.writeNew(path, content, exec, exact)
+	if errors.Is(err, os.ErrNotExist) {
+		if err := s.MkdirAll(filepath.Dir(path)); err != nil {
+			return err
+		}
+		err = s.writeNew(path, content, exec, exact)
+	}
+	if errors.Is(err, os.ErrExist) {
+		has, err := s.poolHas(digest, exec)
+		if has || err != nil {
+			return err
+		}
+		if err := s.writeNew(temp, content, exec, exact); err != nil {
+			return storeError("write", temp, err)
+		}
+		return s.poolPublish(temp, digest, exec)
+	}
+	if err != nil {
+		return storeError("write", path, err)
+	}
+	s.good.Store(name, struct{}{})
+	return nil
+}
+
+// writeNew makes a pool file of content at path, where nothing may be yet. After
+// an error nothing is there.
+func (s *Store) writeNew(path string, content []byte, exec, exact bool) error {
 	// The standard library's files ask the kernel what they are, which costs a
 	// cold store of small files a fifth of its time.
-	fd, err := open(temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, uint32(poolMode(exec)))
+	fd, err := open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, uint32(poolMode(exec)))
 	if err != nil {
-		return storeError("create", temp, err)
+		return err
 	}
 	err = writeAll(fd, content)
 	if err == nil && !exact {
@@ -138,13 +169,13 @@ func (s *Store) poolWriteIn(temp string, content []byte, digest string, exec, ex
 	if err == nil {
 		err = futimens(fd, fileTimes)
 	}
-	if err = errors.Join(err, unix.Close(fd)); err != nil {
-		return storeError("write", temp, err)
+	if err = errors.Join(err, unix.Close(fd)); err == nil {
+		err = s.own(path)
 	}
-	if err := s.own(temp); err != nil {
-		return err
+	if err != nil {
+		return errors.Join(err, ignore(os.Remove(path), os.ErrNotExist))
 	}
-	return s.poolPublish(temp, digest, exec)
+	return nil
 }
 
 // open opens a file, closed on exec, again if a signal came between.
@@ -221,6 +252,6 @@ func (s *Store) OpenEntry(e Entry) (*os.File, error) {
 }
 
 func (s *Store) lost(e Entry) error {
-	return fmt.Errorf("content of %s (sha256 %s): %w: %s is missing; remove the package's manifest in pool/packages and prepare again",
+	return fmt.Errorf("content of %s (sha256 %s): %w: %s is missing; next: remove the package's manifest in pool/packages and prepare again",
 		e.Path, e.SHA256, ErrNotFound, s.PoolPath(e.SHA256, e.Exec))
 }

@@ -42,7 +42,7 @@ func (s *Store) Private(gid int) (*Store, error) {
 	case err == nil && there.equal(p.format):
 		return p, nil
 	case err == nil:
-		return nil, fmt.Errorf("%w: %s has another format than the store; remove it, or make the store anew", ErrStore, p.root)
+		return nil, fmt.Errorf("%w: %s has another format than the store; next: remove it, or make the store anew", ErrStore, p.root)
 	case !errors.Is(err, os.ErrNotExist):
 		return nil, err
 	}

@@ -14,7 +14,7 @@ var (
 	// ErrNotFound: the object is not in the store.
 	ErrNotFound = errors.New("not in the store")
 	// ErrIntegrity: bytes differ from what the lock or the archive promises
-	// (size, sha256, md5, a truncated or trailing part).
+	// (size, sha256, a truncated or trailing part).
 	// It is the same value as archive.ErrIntegrity.
 	ErrIntegrity = archive.ErrIntegrity
 	// ErrUnsafe: an archive tries what could harm the store (a path that
@@ -71,8 +71,8 @@ type Source struct {
 	// URL is an http, https or file URL. Credentials in it are used, never
 	// printed or stored.
 	URL string
-	// SHA256 and MD5 are lower-case hex. SHA256 is required (it is the
-	// identity); MD5 is checked too where given.
+	// SHA256 and MD5 are lower-case hex. SHA256 is required: it is the identity and
+	// is always checked. MD5 is carried for records, and checked of wheels only.
 	SHA256, MD5 string
 	// Size in bytes; 0 = not known, else checked.
 	Size int64

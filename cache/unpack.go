@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -8,12 +9,14 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/bits"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -167,21 +170,41 @@ func (u *unpacker) file(it *item, content io.Reader) error {
 		e.SHA256 = digest
 		return err
 	}
-	data := make([]byte, e.Size)
+	block := takeBlock(int(e.Size))
+	data := *block
 	if _, err := io.ReadFull(content, data); err != nil {
 		return err
 	}
 	if strings.HasPrefix(e.Path, "info/") && u.info+e.Size <= keepInfo {
 		u.info += e.Size
 		e.SHA256 = digestOf(data)
-		it.kept = data
+		it.kept = bytes.Clone(data)
+		blocks.Put(block)
 		return nil
 	}
 	u.group.Go(func() error {
+		defer blocks.Put(block)
 		e.SHA256 = digestOf(data)
 		return u.s.poolWriteIn(temp, data, e.SHA256, e.Exec, u.exact)
 	})
 	return nil
+}
+
+// blocks are what contents of small files are read into, used again: to clear and to
+// collect new ones costs a cold store a tenth of its time.
+var blocks sync.Pool
+
+// takeBlock returns a block of so many bytes, with anything in it.
+func takeBlock(size int) *[]byte {
+	block, _ := blocks.Get().(*[]byte)
+	if block == nil {
+		block = new([]byte)
+	}
+	if cap(*block) < size {
+		*block = make([]byte, size, 1<<bits.Len(uint(size-1)))
+	}
+	*block = (*block)[:size]
+	return block
 }
 
 func digestOf(data []byte) string {

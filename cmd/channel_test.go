@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -20,10 +21,13 @@ import (
 
 // channel is a conda channel of small packages that may misbehave.
 type channel struct {
+	t      testing.TB
 	server *httptest.Server
 	mu     sync.Mutex
 	files  map[string][]byte // by path below the channel
 	hits   map[string]int
+	// made are further files of this channel (fill).
+	made map[string][]byte
 	// open lets the packages called slow-* through.
 	open     chan struct{}
 	openOnce sync.Once
@@ -77,7 +81,7 @@ var archives = sync.OnceValue(func() func(testing.TB) map[string][]byte {
 })
 
 func newChannel(t testing.TB) *channel {
-	c := &channel{files: archives()(t), hits: map[string]int{}, open: make(chan struct{})}
+	c := &channel{t: t, files: archives()(t), hits: map[string]int{}, made: map[string][]byte{}, open: make(chan struct{})}
 	c.server = httptest.NewServer(http.HandlerFunc(c.serve))
 	return c
 }
@@ -93,8 +97,11 @@ func (c *channel) serve(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.Path, "/ch/")
 	c.mu.Lock()
 	c.hits[path]++
+	data, ok := c.made[path]
 	c.mu.Unlock()
-	data, ok := c.files[path]
+	if !ok {
+		data, ok = c.files[path]
+	}
 	name := filepath.Base(path)
 	switch {
 	case !ok, strings.HasPrefix(name, "gone-"):
@@ -242,7 +249,11 @@ func (c *channel) locate(pkg, platform, local string) (location, kind string) {
 
 // save writes the channel's files below dir.
 func (c *channel) save(dir string) error {
-	for path, data := range c.files {
+	all := maps.Clone(c.files)
+	c.mu.Lock()
+	maps.Copy(all, c.made)
+	c.mu.Unlock()
+	for path, data := range all {
 		at := filepath.Join(dir, path)
 		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 			return err

@@ -45,7 +45,11 @@ func local(_ context.Context, store string) (api.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := service.Own{Scripts: rules}
+	offer, err := service.OwnPython(os.Getenv("HPCENV_CONF"), os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	own := service.Own{Scripts: rules, Python: offer}
 	for _, m := range mirrors {
 		own.Mirrors = append(own.Mirrors, mirror.Rule(m))
 	}

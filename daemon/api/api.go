@@ -31,7 +31,9 @@ type PrepareRequest struct {
 	// resolving relative locations on the client's side.
 	Lock     []byte `json:"lock"`
 	LockPath string `json:"lock_path"`
-	// Environments by name; empty = default. All = every one.
+	// Environments by name; empty = default. All = every one. Of a uv.lock or
+	// pylock.toml, which names none, they are wishes (python.Wish), e.g.
+	// "python=3.12,extra=gpu"; the client has completed them.
 	Environments []string `json:"environments,omitempty"`
 	All          bool     `json:"all,omitempty"`
 	// Platforms by conda subdir; empty = every architecture of the cluster.
@@ -176,8 +178,20 @@ type Status struct {
 	// Platforms that the cluster's nodes have (conda subdirs), with node counts.
 	Platforms map[string]int `json:"platforms"`
 	Version   string         `json:"version"`
+	// Interpreters that locks may get which name no Python, and the glibc that
+	// wheels may ask for ("" = the default).
+	Interpreters []Interpreter `json:"interpreters,omitempty"`
+	Glibc        string        `json:"glibc,omitempty"`
 	// Embedded: no daemon; a store of the user's own.
 	Embedded bool `json:"embedded"`
+}
+
+// Interpreter is a Python that a service offers.
+type Interpreter struct {
+	Version      string `json:"version"`
+	Platform     string `json:"platform"`
+	Kind         string `json:"kind"`
+	FreeThreaded bool   `json:"free_threaded,omitempty"`
 }
 
 // Error is an error as the API carries it. Code is the exit code of design 9.

@@ -17,6 +17,9 @@ import (
 
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
+
+	"github.com/hpcenv/hpcenv/envs/pyenv"
+	"github.com/hpcenv/hpcenv/envs/python"
 )
 
 // Path is the file that is read unless --config names another; it may be
@@ -45,6 +48,12 @@ type Config struct {
 	ByteCode bool `mapstructure:"byte_code"`
 	// LogLevel is debug, info, warn or error.
 	LogLevel string `mapstructure:"log_level"`
+
+	// Interpreters are the Pythons that locks get which name none (uv.lock,
+	// pylock.toml), and Glibc is what their wheels may ask for: that of the nodes, of
+	// the oldest of them.
+	Interpreters []python.Interpreter `mapstructure:"interpreters"`
+	Glibc        string               `mapstructure:"glibc"`
 
 	Fetch     Fetch     `mapstructure:"fetch"`
 	Inventory Inventory `mapstructure:"inventory"`
@@ -132,6 +141,8 @@ var defaults = map[string]any{
 	"allow_root":            false,
 	"byte_code":             true,
 	"log_level":             "info",
+	"interpreters":          []python.Interpreter{},
+	"glibc":                 pyenv.DefaultGlibc,
 	"fetch.allow":           []string{},
 	"fetch.parallel":        8,
 	"fetch.mirrors":         []MirrorRule{},
@@ -252,6 +263,11 @@ func readEnviron(v *viper.Viper, environ []string) error {
 	return nil
 }
 
+// Offer is what the configuration says of interpreters.
+func (c *Config) Offer() *pyenv.Offer {
+	return &pyenv.Offer{Glibc: c.Glibc, Interpreters: c.Interpreters, Place: Path + " of the daemon's host"}
+}
+
 func (c *Config) check() error {
 	bad := func(key, format string, args ...any) error {
 		return fmt.Errorf("%w: %s: %s", ErrConfig, key, fmt.Sprintf(format, args...))
@@ -283,6 +299,16 @@ func (c *Config) check() error {
 		return bad("scripts", "time is at least 1s, memory_mb 64, processes 4, disk_mb and files 1")
 	case !slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel):
 		return bad("log_level", "%q is not debug, info, warn or error", c.LogLevel)
+	}
+	if err := c.Offer().Check(); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	for n, i := range c.Interpreters {
+		for _, a := range append([]python.Archive{{URL: i.URL}}, i.With...) {
+			if strings.HasPrefix(a.URL, "file:") {
+				return bad(fmt.Sprintf("interpreters, entry %d", n+1), "%s: the daemon opens no files that packages lie in; serve it over http, or name its channel in fetch.mirrors with a file URL", a.URL)
+			}
+		}
 	}
 	for i, r := range c.Scripts.Allow {
 		if !strings.Contains(r.Channel, "://") || r.Package == "" || strings.ContainsAny(r.Package, "*/ ") {

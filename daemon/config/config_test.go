@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+
+	"github.com/hpcenv/hpcenv/envs/python"
 )
 
 func load(t *testing.T, file string, environ []string, args ...string) (*Config, error) {
@@ -35,7 +37,7 @@ func TestLaterWins(t *testing.T) {
 	}
 	want := &Config{
 		Store: "/file", Socket: "/run/hpcenv/hpcenvd.sock", PrefixRoot: "/flag/e", Platforms: []string{"linux-64"}, Clusters: []string{},
-		ByteCode: true, LogLevel: "info", Fetch: Fetch{Allow: []string{"10.0.0.1:80"}, Parallel: 5, Mirrors: []MirrorRule{}, Buckets: []Bucket{}}, Inventory: Inventory{Refresh: 90 * time.Second}, Tmp: Tmp{Keep: 48 * time.Hour},
+		ByteCode: true, LogLevel: "info", Interpreters: []python.Interpreter{}, Glibc: "2.28", Fetch: Fetch{Allow: []string{"10.0.0.1:80"}, Parallel: 5, Mirrors: []MirrorRule{}, Buckets: []Bucket{}}, Inventory: Inventory{Refresh: 90 * time.Second}, Tmp: Tmp{Keep: 48 * time.Hour},
 		Scripts: Scripts{Allow: []ScriptRule{}, JobPlatforms: []string{}, Wait: time.Hour, OnFailure: "degrade", Time: 10 * time.Minute, MemoryMB: 4096, Processes: 128, DiskMB: 4096, Files: 200_000},
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -57,6 +59,10 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"not a duration", "store: /s\ntmp: {keep: long}\n", "", "keep"},
 		{"out of range", "store: /s\nfetch: {parallel: 0}\n", "", "fetch.parallel: 0"},
 		{"rule for users' files", "store: /s\nscripts:\n  allow:\n  - {channel: \"file:///srv/main\", package: x}\n", "", "scripts.allow, entry 1"},
+		{"interpreters as a mapping", "store: /s\ninterpreters: {version: 3.12.4}\n", "", "hpcenvd.yaml:2: interpreters must be a list"},
+		{"unknown key of an interpreter", "store: /s\ninterpreters:\n- {vesion: 3.12.4}\n", "", "unknown key vesion in interpreters; the nearest is version"},
+		{"an interpreter in part", "store: /s\ninterpreters:\n- {version: 3.12.4, platform: linux-64, kind: conda}\n", "", "interpreters, entry 1"},
+		{"glibc", "store: /s\nglibc: new\n", "", "glibc"},
 		{"rule without a URL", "store: /s\nscripts:\n  allow:\n  - {channel: main, package: x}\n", "", "scripts.allow, entry 1"},
 		{"unknown key in a rule", "store: /s\nscripts:\n  allow:\n  - {channel: https://c.example/main, pakage: x}\n", "", "hpcenvd.yaml:4: unknown key pakage in scripts.allow; the nearest is package"},
 		{"rules in a variable", "store: /s\n", "HPCENVD_SCRIPTS_ALLOW=x", "in the file only"},

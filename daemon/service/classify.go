@@ -19,6 +19,7 @@ import (
 	"github.com/hpcenv/hpcenv/envs/materialize"
 	"github.com/hpcenv/hpcenv/envs/prepare"
 	"github.com/hpcenv/hpcenv/envs/project"
+	"github.com/hpcenv/hpcenv/envs/python"
 	"github.com/hpcenv/hpcenv/envs/satisfy"
 	"github.com/hpcenv/hpcenv/envs/task"
 )
@@ -35,7 +36,8 @@ func Classify(err error) *api.Error {
 			return coded // all was said
 		}
 	} else {
-		out.AboutLock = errors.Is(err, lockfile.ErrLock) || errors.Is(err, prepare.ErrNoPlatform)
+		out.AboutLock = errors.Is(err, lockfile.ErrLock) || errors.Is(err, prepare.ErrNoPlatform) ||
+			errors.Is(err, python.ErrSelection) || errors.Is(err, python.ErrInterpreter)
 	}
 	body, steps := split(err.Error())
 	if len(steps) == 0 {
@@ -70,13 +72,17 @@ func next(err error, code int) string {
 	var problems *lockfile.ProblemsError
 	switch {
 	case errors.As(err, &unknown):
-		return "name one that is there with -e, or run `pixi lock` if the manifest has it"
+		return "name one that is there with -e, or run " + relock(err) + " if the manifest has it"
 	case errors.As(err, &problems):
-		return "take these entries out of the environment and run `pixi lock`, or name another environment with -e"
+		return "take these entries out of the environment and run " + relock(err) + ", or name another environment with -e"
+	case errors.Is(err, python.ErrSelection):
+		return "ask for what is there: -e default, -e extra=NAME, -e group=NAME (several with commas)"
+	case errors.Is(err, python.ErrInterpreter):
+		return "mend that entry of `interpreters:`"
 	case errors.Is(err, bundle.ErrBundle):
 		return "copy the bundle again, or make it anew"
 	case errors.Is(err, lockfile.ErrLock):
-		return "`pixi lock` in the project, or the program that made the file, writes it anew"
+		return relock(err) + " in the project writes the file anew"
 	case errors.Is(err, linkscript.ErrCannotRun):
 		return "install bubblewrap where the environment is made and allow user name spaces there, or take the package out of the scripts that are allowed"
 	case errors.Is(err, materialize.ErrScript):
@@ -86,7 +92,7 @@ func next(err error, code int) string {
 	case errors.Is(err, cache.ErrFetch):
 		return nextFetch(err)
 	case errors.Is(err, cache.ErrIntegrity):
-		return "if the channel replaced the archive, run `pixi lock` in the project; if not, somebody altered it on the way"
+		return "if the channel replaced the archive, run " + relock(err) + " in the project; if not, somebody altered it on the way"
 	case errors.Is(err, activation.ErrScript):
 		return "mend that script, or take it out of the manifest's [activation]"
 	case errors.Is(err, activation.ErrShell):
@@ -98,7 +104,7 @@ func next(err error, code int) string {
 	case errors.Is(err, materialize.ErrPrefix):
 		return "a shorter place: the prefix root of the cluster's store, or the path of a store of your own (HPCENV_STORE)"
 	case errors.Is(err, materialize.ErrUnlinkable):
-		return "`pixi lock` in the project may choose other packages; if not, tell the maintainers of that package"
+		return relock(err) + " in the project may choose other packages; if not, tell the maintainers of that package"
 	case errors.Is(err, fs.ErrPermission) && !errors.Is(err, cache.ErrStore):
 		return "check the owner and the permissions of that path"
 	}
@@ -121,6 +127,42 @@ type fetchError struct {
 func (e *fetchError) Error() string { return e.err.Error() }
 func (e *fetchError) Unwrap() error { return e.err }
 
+// lockedError is an error of a request with the command that locks its project.
+type lockedError struct {
+	err     error
+	command string
+}
+
+func (e *lockedError) Error() string { return e.err.Error() }
+func (e *lockedError) Unwrap() error { return e.err }
+
+// ofLock adds to an error how the project of the lock is locked anew, where that is
+// not with pixi.
+func ofLock(err error, lock []byte) error {
+	format, ferr := lockfile.Detect(lock)
+	if err == nil || ferr != nil {
+		return err
+	}
+	switch format {
+	case lockfile.FormatUV:
+		return &lockedError{err, "`uv lock`"}
+	case lockfile.FormatPylock:
+		return &lockedError{err, "what wrote the pylock.toml (`uv export`, `pip lock`)"}
+	case lockfile.FormatCondaLock:
+		return &lockedError{err, "`conda-lock lock`"}
+	}
+	return err
+}
+
+// relock is the command that locks the project anew.
+func relock(err error) string {
+	var of *lockedError
+	if errors.As(err, &of) {
+		return of.command
+	}
+	return "`pixi lock`"
+}
+
 // nextFetch is what to do where a package was not delivered.
 func nextFetch(err error) string {
 	from := "this host"
@@ -137,11 +179,11 @@ func nextFetch(err error) string {
 	case errors.As(err, &refused):
 		return fmt.Sprintf("if it is meant, the administrator adds %s to fetch.allow in /etc/hpcenv/hpcenvd.yaml and restarts hpcenvd", refused.Host)
 	case errors.As(err, &status) && status.Gone():
-		return "`pixi lock` in the project takes what the channel has now"
+		return relock(err) + " in the project takes what the channel has now"
 	case errors.As(err, &status) && status.Unauthorized():
 		return "check that the channel is open to " + from + "; if it wants a credential, keep that where pixi and uv look for it (`pixi auth login HOST`, ~/.netrc)" + again
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
-		return "put a readable file there, or run `pixi lock` in its project"
+		return "put a readable file there, or run " + relock(err) + " in its project"
 	}
 	return "check the URL and that its host answers to " + from + " (proxy, firewall)" + again
 }
@@ -150,9 +192,9 @@ func code(err error) int {
 	var unknown *lockfile.UnknownEnvironmentError
 	var missing *lockfile.MissingPlatformError
 	switch {
-	case errors.As(err, &unknown), errors.Is(err, prepare.ErrRequest), errors.Is(err, project.ErrNoLock), errors.Is(err, satisfy.ErrStale), errors.Is(err, task.ErrTask):
+	case errors.As(err, &unknown), errors.Is(err, python.ErrSelection), errors.Is(err, prepare.ErrRequest), errors.Is(err, project.ErrNoLock), errors.Is(err, satisfy.ErrStale), errors.Is(err, task.ErrTask):
 		return api.ExitUsage
-	case errors.As(err, &missing), errors.Is(err, prepare.ErrNoPlatform):
+	case errors.As(err, &missing), errors.Is(err, prepare.ErrNoPlatform), errors.Is(err, python.ErrInterpreter):
 		return api.ExitNoFit
 	case errors.Is(err, context.DeadlineExceeded):
 		return api.ExitLate

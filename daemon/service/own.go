@@ -12,16 +12,40 @@ import (
 	"github.com/hpcenv/hpcenv/cache/remote"
 	"github.com/hpcenv/hpcenv/daemon/inventory"
 	"github.com/hpcenv/hpcenv/envs/prepare"
+	"github.com/hpcenv/hpcenv/envs/pyenv"
+	"github.com/hpcenv/hpcenv/envs/python"
+	"github.com/hpcenv/hpcenv/internal/clientconf"
 )
 
 // Own is what a user's own store is worked on with.
 type Own struct {
 	// Scripts are the packages whose link scripts the user wants run.
 	Scripts []prepare.ScriptRule
+	// Python is what the user lists for locks that name no Python; nil = nothing.
+	Python *pyenv.Offer
 	// Mirrors of the site.
 	Mirrors []mirror.Rule
 	// Env is the environment in which credentials are looked for; nil = os.Getenv.
 	Env func(string) string
+}
+
+// OwnPython reads which Pythons a user lists, in the file that clientconf.Interpreters
+// finds (conf = path of the client's configuration, "" = the usual one). Without one
+// the offer is empty and says where to write it. The error wraps python.ErrInterpreter
+// or clientconf.ErrConf.
+func OwnPython(conf string, env func(string) string) (*pyenv.Offer, error) {
+	file, found, err := clientconf.Interpreters(conf, env)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return &pyenv.Offer{Place: file}, nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the list of interpreters: %w", python.ErrInterpreter, err)
+	}
+	return pyenv.Parse(file, data)
 }
 
 // OpenOwn returns the Service of a user's own store at root, which is made if
@@ -63,6 +87,7 @@ func openOwn(root string, create func(string, cache.Format) (*cache.Store, error
 		Store: store, Fetcher: fetcher,
 		Inventory: &inventory.Keeper{Store: store, HostOnly: true, ReadOnly: dry},
 		Embedded:  true,
+		Python:    own.Python,
 		Scripts:   prepare.Scripts{Allow: own.Scripts},
 	})
 	return s, nil

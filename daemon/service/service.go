@@ -15,6 +15,7 @@ import (
 	"github.com/hpcenv/hpcenv/envs/bytecode"
 	"github.com/hpcenv/hpcenv/envs/linkscript"
 	"github.com/hpcenv/hpcenv/envs/prepare"
+	"github.com/hpcenv/hpcenv/envs/pyenv"
 	"github.com/hpcenv/hpcenv/internal/version"
 )
 
@@ -39,6 +40,8 @@ type Options struct {
 	Parallel int
 	// NoByteCode: environments are made without compiled Python files.
 	NoByteCode bool
+	// Python is what is offered to locks that name no Python; nil = nothing.
+	Python *pyenv.Offer
 	// Scripts says which link scripts are run. Its Runner is the Service's own
 	// sandbox unless it is set.
 	Scripts prepare.Scripts
@@ -75,6 +78,7 @@ func New(opts Options) *Service {
 		Store: opts.Store, Fetcher: opts.Fetcher, ClusterPlatforms: s.clusterPlatforms,
 		OpenLocal: opts.Embedded, Parallel: opts.Parallel, Program: "hpcenv " + Version(), Slot: s.slots.Acquire,
 		Shared: !opts.Embedded, NoByteCode: opts.NoByteCode, Sandbox: box, Scripts: opts.Scripts,
+		Python: opts.Python,
 	}
 	return s
 }
@@ -127,9 +131,9 @@ func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report f
 	case errors.As(err, &closed) && !s.opts.Embedded:
 		return nil, s.wanted.ask(closed.Packages, closed.Wheels, closed.Err)
 	case errors.Is(err, cache.ErrFetch):
-		return nil, &fetchError{err: err, from: s.host()}
+		return nil, ofLock(&fetchError{err: err, from: s.host()}, req.Lock)
 	case err != nil:
-		return nil, err
+		return nil, ofLock(err, req.Lock)
 	}
 	out := s.result(res)
 	if group, ok := deps.Store.Group(); ok {
@@ -200,6 +204,12 @@ func (s *Service) result(res *prepare.Result) *api.PrepareResult {
 // Status implements api.Service.
 func (s *Service) Status(ctx context.Context) (*api.Status, error) {
 	st := &api.Status{Version: Version(), Embedded: s.opts.Embedded, Platforms: map[string]int{}}
+	if o := s.opts.Python; o != nil {
+		st.Glibc = o.Glibc
+		for _, i := range o.Interpreters {
+			st.Interpreters = append(st.Interpreters, api.Interpreter{Version: i.Version, Platform: i.Platform, Kind: string(i.Kind), FreeThreaded: i.FreeThreaded})
+		}
+	}
 	if s.opts.Store == nil {
 		return st, nil
 	}

@@ -121,7 +121,7 @@ func (b *build) fromTemplate(p *Patched, res *PatchedCode, source []byte, row Ro
 	case !b.readOnly:
 		return false, nil
 	case damaged:
-		return false, fmt.Errorf("byte-code of %s: %w: the pool's file %s holds other bytes; remove it, and prepare again", p.Label, cache.ErrIntegrity, b.store.PoolPath(row.Code, false))
+		return false, fmt.Errorf("byte-code of %s: %w: the pool's file %s holds other bytes; next: remove it, and prepare again", p.Label, cache.ErrIntegrity, b.store.PoolPath(row.Code, false))
 	default:
 		return false, fmt.Errorf("byte-code of %s: %w: the pool's file %s is missing; prepare again", p.Label, cache.ErrIntegrity, b.store.PoolPath(row.Code, false))
 	}

@@ -166,7 +166,7 @@ func readAbout(store *cache.Store, compiler string) (*about, error) {
 	}
 	a := new(about)
 	if err := json.Unmarshal(data, a); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w; remove %s, it is made again", cache.ErrStore, path, err, filepath.Dir(path))
+		return nil, fmt.Errorf("%w: %s: %w; next: remove %s, it is made again", cache.ErrStore, path, err, filepath.Dir(path))
 	}
 	return a, nil
 }

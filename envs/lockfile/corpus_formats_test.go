@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/envs/lockfile/target"
 	"github.com/hpcenv/hpcenv/internal/testdata"
 )
 
@@ -24,6 +25,9 @@ type expectation struct {
 	refused bool
 	says    []string
 	class   func(error) bool
+	// targets: Parse refuses it as a lock that lists files for many targets, and
+	// target.Parse reads it.
+	targets bool
 }
 
 var failing = map[string][]string{
@@ -51,9 +55,11 @@ func expect(name string, data []byte) expectation {
 	case base == "pixi.toml":
 		return expectation{format: "pixi.toml", refused: true, says: []string{"manifest", "next:"}, class: as[*lockfile.ForeignError]}
 	case base == "uv.lock":
-		return expectation{format: "uv.lock", is: lockfile.FormatUV, refused: true, says: []string{"uv.lock", "next:"}, class: as[*lockfile.NeedsTargetError]}
+		return expectation{format: "uv.lock", is: lockfile.FormatUV, targets: true}
+	case base == "pylock.invalid.toml":
+		return expectation{format: "pylock.toml", is: lockfile.FormatPylock, targets: true, refused: true, says: []string{"line 1", "`lock-version`"}}
 	case regexp.MustCompile(`^pylock\.([^.]+\.)?toml$`).MatchString(base):
-		return expectation{format: "pylock.toml", is: lockfile.FormatPylock, refused: true, says: []string{"pylock.toml", "next:"}, class: as[*lockfile.NeedsTargetError]}
+		return expectation{format: "pylock.toml", is: lockfile.FormatPylock, targets: true}
 	case strings.HasSuffix(base, ".txt"):
 		return expectation{format: "@EXPLICIT", is: lockfile.FormatExplicit}
 	case failing[base] != nil:
@@ -93,6 +99,19 @@ func TestEveryLock(t *testing.T) {
 		}
 		lock, err := lockfile.Parse(data)
 		switch {
+		case want.targets:
+			if !as[*lockfile.NeedsTargetError](err) {
+				t.Errorf("%s: %v", path, err)
+			}
+			switch _, err := target.Parse(data, nil); {
+			case want.refused:
+				c.refused++
+				wantError(t, err, want.says...)
+			case err != nil:
+				t.Errorf("%s: %v", path, err)
+			default:
+				c.accepted++
+			}
 		case err == nil && want.refused:
 			t.Errorf("%s: not refused", path)
 		case err == nil:
@@ -120,7 +139,7 @@ func TestEveryLock(t *testing.T) {
 	}
 	slices.Sort(rows)
 	t.Logf("format           tried  accepted  refused as expected\n%s", strings.Join(rows, "\n"))
-	for _, name := range []string{"pixi.lock 4", "pixi.lock 5", "pixi.lock 6", "pixi.lock 7", "conda-lock.yml", "@EXPLICIT"} {
+	for _, name := range []string{"pixi.lock 4", "pixi.lock 5", "pixi.lock 6", "pixi.lock 7", "conda-lock.yml", "@EXPLICIT", "uv.lock", "pylock.toml"} {
 		if counts[name] == nil || counts[name].accepted == 0 {
 			t.Errorf("no %s was accepted", name)
 		}

@@ -52,7 +52,7 @@ func (e *ForeignError) Unwrap() error { return ErrLock }
 type NeedsTargetError struct{ Format Format }
 
 func (e *NeedsTargetError) Error() string {
-	return fmt.Sprintf("%s: a %s is not read yet; next: `pixi init` in the project, then `pixi lock`, make a pixi.lock", ErrLock, e.Format)
+	return fmt.Sprintf("%s: a %s lists files for many Pythons and platforms, of which one must be chosen first; next: hpcenv prepare chooses", ErrLock, e.Format)
 }
 
 func (e *NeedsTargetError) Unwrap() error { return ErrLock }
@@ -162,21 +162,40 @@ func yamlKeys(data []byte) (keys map[string]string, sure bool) {
 	return keys, sure && found
 }
 
-var (
-	// tomlKey is how a line of TOML begins that gives a key a value.
-	tomlKey = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:[ \t]*\.[ \t]*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*[ \t]*=`)
-	})
-	// tomlHeader is the head of a table.
-	tomlHeader = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(\[\[?)[ \t]*([^\[\]]+?)[ \t]*\]\]?[ \t]*(?:#.*)?$`)
-	})
-)
+// tomlKey is how a line of TOML begins that gives a key a value.
+var tomlKey = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:[ \t]*\.[ \t]*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*[ \t]*=`)
+})
+
+// tomlHead reads the head of a table, `[name]` or `[[name]]`, of which there may be
+// very many: the opening brackets and the name; nil if the line is none.
+func tomlHead(line []byte) (brackets, name []byte) {
+	brackets = []byte("[")
+	rest, ok := bytes.CutPrefix(line, brackets)
+	if !ok {
+		return nil, nil
+	}
+	if inner, twice := bytes.CutPrefix(rest, brackets); twice {
+		brackets, rest = []byte("[["), inner
+	}
+	end := bytes.IndexAny(rest, "[]")
+	if end < 0 || rest[end] == '[' {
+		return nil, nil
+	}
+	name, rest = bytes.Trim(rest[:end], " \t"), bytes.TrimPrefix(rest[end+1:], []byte("]"))
+	if rest = bytes.TrimLeft(rest, " \t"); len(name) == 0 || len(rest) > 0 && rest[0] != '#' {
+		return nil, nil
+	}
+	return brackets, name
+}
 
 // looksLikeTOML goes by the first line that says something.
 func looksLikeTOML(data []byte) bool {
 	line := firstLine(data)
-	return tomlKey().Match(line) || tomlHeader().Match(line)
+	if head, _ := tomlHead(line); head != nil {
+		return true
+	}
+	return tomlKey().Match(line)
 }
 
 // firstLine that is neither blank nor a comment, trimmed.
@@ -202,10 +221,10 @@ func detectTOML(data []byte) (Format, error) {
 	for line := range bytes.Lines(data) {
 		line = bytes.TrimRight(line, " \t\r\n")
 		if len(line) > 0 && line[0] == '[' {
-			m := tomlHeader().FindSubmatch(line)
-			inTable = inTable || m != nil
-			if m != nil && len(heads) < 1000 { // enough of them have come by
-				heads[string(m[1])+string(m[2])] = true
+			brackets, name := tomlHead(line)
+			inTable = inTable || name != nil
+			if name != nil && len(heads) < 1000 { // enough of them have come by
+				heads[string(brackets)+string(name)] = true
 			}
 		} else if !inTable && len(keys) < 1000 && tomlKey().Match(line) {
 			key, _, _ := bytes.Cut(line, []byte("="))

@@ -1,5 +1,7 @@
 package lockfile
 
+import "encoding/json"
+
 // Index is locks/<digest>/index.json: what a submission needs to know of a lock
 // without parsing it again (a lock of a megabyte costs more to parse than a
 // whole sbatch).
@@ -17,6 +19,10 @@ type Index struct {
 	// Scripts is a digest of which packages' link scripts the ids include; "" = of
 	// none.
 	Scripts string `json:"scripts,omitempty"`
+	// Pythons is a digest of the interpreters that the site offered, for a lock that
+	// names neither a Python nor environments; "" for all others. Environments then
+	// are those that were asked for so far.
+	Pythons string `json:"pythons,omitempty"`
 	// Environments by name.
 	Environments map[string]IndexEnvironment `json:"environments"`
 }
@@ -35,6 +41,11 @@ type IndexEnvironment struct {
 	Error string `json:"error,omitempty"`
 	// Platforms: conda subdirs that the lock has for it, sorted.
 	Platforms []string `json:"platforms"`
+	// Python is what of the site's offer was taken (pyenv.Offer), and Lacking says of
+	// platforms of the store why the environment does not have them; of a lock that
+	// names no Python.
+	Python  json.RawMessage   `json:"python,omitempty"`
+	Lacking map[string]string `json:"lacking,omitempty"`
 	// Problems: what forbids installing it on a platform of the store, by conda
 	// subdir.
 	Problems map[string]string `json:"problems,omitempty"`

@@ -109,14 +109,14 @@ func Published(store *cache.Store, id, platform string) (*Meta, error) {
 	path := store.MetaPath(id, platform)
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("%w: environment %s is published but its %s cannot be read: %w; remove %s and prepare again", cache.ErrStore, id, path, err, tree)
+		return nil, fmt.Errorf("%w: environment %s is published but its %s cannot be read: %w; next: remove %s and prepare again", cache.ErrStore, id, path, err, tree)
 	}
 	var m Meta
 	if err := json.Unmarshal(data, &m); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w; remove %s and prepare again", cache.ErrStore, path, err, tree)
+		return nil, fmt.Errorf("%w: %s: %w; next: remove %s and prepare again", cache.ErrStore, path, err, tree)
 	}
 	if m.ID != id || m.Platform != platform {
-		return nil, fmt.Errorf("%w: %s describes another environment, %q for %q; remove %s and prepare again", cache.ErrStore, path, m.ID, m.Platform, tree)
+		return nil, fmt.Errorf("%w: %s describes another environment, %q for %q; next: remove %s and prepare again", cache.ErrStore, path, m.ID, m.Platform, tree)
 	}
 	if m.Version != MetaVersion {
 		return nil, fmt.Errorf("%w: %s is of version %d, this program reads %d; use the program that the store's owner uses", cache.ErrStore, path, m.Version, MetaVersion)

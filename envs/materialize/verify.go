@@ -215,7 +215,7 @@ func (p *Plan) patched(store *cache.Store, op *Op, dst io.Writer) (content, erro
 		return content{}, where(err)
 	}
 	if got := hex.EncodeToString(source.Sum(nil)); err != nil || got != op.SHA256 {
-		return content{}, where(fmt.Errorf("%w: the pool's file of %s is damaged; remove it and the package's manifest in pool/packages, and prepare again", cache.ErrIntegrity, op.SHA256))
+		return content{}, where(fmt.Errorf("%w: the pool's file of %s is damaged; next: remove it and the package's manifest in pool/packages, and prepare again", cache.ErrIntegrity, op.SHA256))
 	}
 	return content{SHA256: hex.EncodeToString(out.h.Sum(nil)), Size: out.n}, nil
 }

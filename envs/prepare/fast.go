@@ -36,7 +36,7 @@ func (r *run) again(platforms []string) (*Result, error) {
 		}
 		for _, subdir := range platforms {
 			if !slices.Contains(env.Platforms, subdir) {
-				res.Skipped = append(res.Skipped, skippedLine(name, subdir))
+				res.Skipped = append(res.Skipped, skippedLine(name, subdir, env.Lacking[subdir]))
 				continue
 			}
 			if _, bad := env.Problems[subdir]; bad {
@@ -73,7 +73,7 @@ func (r *run) again(platforms []string) (*Result, error) {
 
 // sameOptions tells whether the ids of an index are those that this run would compute.
 func (r *run) sameOptions(index *lockfile.Index) bool {
-	if index.Scripts != RulesDigest(r.deps.Scripts.Allow) {
+	if index.Scripts != RulesDigest(r.deps.Scripts.Allow) || index.Pythons != r.pythons() {
 		return false
 	}
 	switch index.ByteCode {
@@ -99,7 +99,7 @@ func readIndex(store *cache.Store, digest string) (*lockfile.Index, error) {
 	}
 	index := new(lockfile.Index)
 	if err := json.Unmarshal(data, index); err != nil {
-		return nil, fmt.Errorf("%w: lock index %s: %w; remove the file and prepare again", cache.ErrStore, path, err)
+		return nil, fmt.Errorf("%w: lock index %s: %w; next: remove the file and prepare again", cache.ErrStore, path, err)
 	}
 	if index.Version != indexVersion || index.Digest != digest || index.Linker != materialize.LinkerVersion ||
 		index.PrefixRoot != store.PrefixRoot() {

@@ -1,9 +1,11 @@
 package prepare
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -80,13 +82,20 @@ func options(byteCode bool, scripts []string) materialize.Options {
 
 // saveLock keeps the lock's bytes, its index, and what its manifest says. The
 // index comes last: where it is, the lock is.
-func (r *run) saveLock(index *lockfile.Index) error {
+func (r *run) saveLock(ctx context.Context, index *lockfile.Index) (err error) {
 	dir := r.deps.Store.LockDir(r.digest)
 	if err := r.save(filepath.Join(dir, lockName), r.req.Lock, true); err != nil {
 		return err
 	}
 	if err := r.saveActivations(); err != nil {
 		return err
+	}
+	if index.Pythons != "" {
+		release, err := r.accumulate(ctx, index)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, release()) }()
 	}
 	data, err := json.Marshal(index) // maps in key order: the same lock, the same bytes
 	if err != nil {

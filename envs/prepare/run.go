@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/envs/project"
+	"github.com/hpcenv/hpcenv/envs/pyenv"
 )
 
 // Run makes what req names. report (may be nil) is told what happens, by one
@@ -19,6 +21,8 @@ import (
 func Run(ctx context.Context, deps *Deps, req *Request, report func(Event)) (*Result, error) {
 	start := time.Now()
 	sum := sha256.Sum256(req.Lock)
+	asked := *req
+	req = &asked
 	r := &run{
 		deps:     deps,
 		req:      req,
@@ -41,12 +45,16 @@ func Run(ctx context.Context, deps *Deps, req *Request, report func(Event)) (*Re
 // run is one Run.
 type run struct {
 	deps     *Deps
-	req      *Request
+	req      *Request // not the caller's: names may have become canonical
 	digest   string
 	progress *progress
 	notes    []string
 	// byteCode: environments are made with byte-code.
 	byteCode bool
+	// python is the lock if it names no Python; made are the environments of it, by
+	// name.
+	python *project.PythonLock
+	made   map[string]*pyenv.Made
 }
 
 func (r *run) do(ctx context.Context) (*Result, error) {
@@ -58,10 +66,13 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	r.notes = notes
+	if err := r.nameWishes(); err != nil {
+		return nil, err
+	}
 	if res, err := r.again(platforms); res != nil || err != nil {
 		return res, err
 	}
-	lock, err := lockfile.Parse(r.req.Lock)
+	lock, err := r.parse()
 	if err != nil {
 		return nil, err
 	}
@@ -69,13 +80,14 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 		return nil, context.Cause(ctx)
 	}
 	names := wantedNames(r.req, environmentNames(lock))
-	targets, skipped, err := choose(lock, names, platforms)
+	targets, skipped, err := choose(lock, names, platforms, r.lacking)
 	if err != nil {
 		return nil, err
 	}
 	byteCode := r.wantByteCode(lock)
 	r.byteCode = byteCode == lockfile.ByteCodeYes
 	index := makeIndex(r.deps.Store, lock, byteCode, RulesDigest(r.deps.Scripts.Allow), r.deps.Scripts.allowed)
+	r.noteWishes(index)
 	for i := range targets {
 		e := index.Environments[targets[i].env]
 		if e.ID == "" {
@@ -85,7 +97,7 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 		targets[i].scripts = r.environmentScripts(lock, targets[i].env)
 	}
 	if !r.req.DryRun {
-		if err := r.saveLock(index); err != nil {
+		if err := r.saveLock(ctx, index); err != nil {
 			return nil, err
 		}
 	}

@@ -73,7 +73,8 @@ func wantedNames(req *Request, known []string) []string {
 
 // choose returns the targets of a request and a line for each wanted platform
 // that the lock lacks. All that cannot be installed is named in one error.
-func choose(lock *lockfile.Lock, names, platforms []string) (targets []target, skipped []string, err error) {
+// lacking says why an environment does not have a platform, if that is known.
+func choose(lock *lockfile.Lock, names, platforms []string, lacking func(name, subdir string) string) (targets []target, skipped []string, err error) {
 	var faults []error
 	for _, name := range names {
 		env, err := lock.Environment(name)
@@ -84,7 +85,7 @@ func choose(lock *lockfile.Lock, names, platforms []string) (targets []target, s
 			p, err := env.Platform(subdir)
 			var missing *lockfile.MissingPlatformError
 			if errors.As(err, &missing) {
-				skipped = append(skipped, skippedLine(name, subdir))
+				skipped = append(skipped, skippedLine(name, subdir, lacking(name, subdir)))
 				continue
 			}
 			if err == nil {
@@ -109,24 +110,37 @@ func choose(lock *lockfile.Lock, names, platforms []string) (targets []target, s
 				return nil
 			}
 			return env.Subdirs()
-		})
+		}, lacking)
 	}
 	return targets, skipped, nil
 }
 
-func skippedLine(env, subdir string) string {
+// skippedLine says that an environment does not have a platform; why may be "".
+func skippedLine(env, subdir, why string) string {
+	if why != "" {
+		return fmt.Sprintf("environment %q: not for %s, whose nodes cannot run it: %s", env, subdir, why)
+	}
 	return fmt.Sprintf("environment %q: the lock has no packages for %s; nodes of that platform cannot run it", env, subdir)
 }
 
 // noPlatform is the error for a request of which nothing is in the lock.
-func noPlatform(names, platforms []string, subdirs func(name string) []string) error {
-	var has []string
+func noPlatform(names, platforms []string, subdirs func(name string) []string, lacking func(name, subdir string) string) error {
+	var has, whys []string
 	for _, n := range names {
+		for _, p := range platforms {
+			if why := lacking(n, p); why != "" {
+				whys = append(whys, why)
+			}
+		}
 		in := strings.Join(subdirs(n), ", ")
 		if in == "" {
 			in = "no Linux platform"
 		}
 		has = append(has, fmt.Sprintf("%q has %s", n, in))
+	}
+	if len(whys) > 0 {
+		return fmt.Errorf("%w: wanted %s, but %s: %s\nnext: change the lock so that it can be had there, have a Python for that platform offered, or name another platform",
+			ErrNoPlatform, strings.Join(platforms, ", "), strings.Join(has, "; "), strings.Join(whys, "; "))
 	}
 	return fmt.Errorf("%w: wanted %s, but %s\nnext: add the platform to `platforms` in the project's manifest and run `pixi lock`",
 		ErrNoPlatform, strings.Join(platforms, ", "), strings.Join(has, "; "))

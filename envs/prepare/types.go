@@ -10,6 +10,7 @@ import (
 	"github.com/hpcenv/hpcenv/envs/bytecode"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/materialize"
+	"github.com/hpcenv/hpcenv/envs/pyenv"
 )
 
 // Error classes; those of lockfile, materialize and cache come through as well.
@@ -69,6 +70,8 @@ type Deps struct {
 	// where the compiler runs; nil = as NoByteCode.
 	NoByteCode bool
 	Sandbox    *bytecode.Sandbox
+	// Python is what the site offers to locks that name no Python; nil = nothing.
+	Python *pyenv.Offer
 	// Scripts says which link scripts are run, and how.
 	Scripts Scripts
 	// Program names this program in provenance.
@@ -81,7 +84,8 @@ type Request struct {
 	// Dir is the directory of the lock file, absolute; what is relative in the
 	// lock is relative to it. Only used with OpenLocal.
 	Dir string
-	// Environments by name; empty = default. All = every one.
+	// Environments by name; empty = default. All = every one. Of a lock that names
+	// none, the texts of wishes (python.Wish); All = those of pyenv.All.
 	Environments []string
 	All          bool
 	// Platforms by conda subdir; empty = those of the cluster.

@@ -140,7 +140,7 @@ func planAgain(store *cache.Store, meta *materialize.Meta) (*materialize.Plan, e
 	if err != nil {
 		return nil, fmt.Errorf("its lock is not kept: %w", err)
 	}
-	lock, err := lockfile.Parse(data)
+	lock, err := parseAgain(store, meta, data)
 	if err != nil {
 		return nil, fmt.Errorf("its lock: %w", err)
 	}

@@ -9,6 +9,7 @@
 //
 //	find.go        the lock of a directory, or the nearest upwards
 //	notlock.go     files that are no locks
+//	wish.go        what lies beside a uv.lock or pylock.toml and decides what is meant
 //	manifest.go    Load and the types behind a Project
 //	read.go        the tree of a file to a Project
 //	workspace.go   channels, indexes, system requirements

@@ -169,7 +169,7 @@ func Choose(offered []Interpreter, platforms []string, request Request, requires
 func refuse(offered []Interpreter, platforms []string, request Request, requires version.Set) error {
 	wish := "any Python"
 	if request.Text != "" {
-		wish = "Python " + request.Text + " (.python-version)"
+		wish = "Python " + request.Text
 	}
 	if len(requires) > 0 {
 		wish += ", requires-python " + requires.String()
@@ -188,7 +188,7 @@ func refuse(offered []Interpreter, platforms []string, request Request, requires
 		}
 		list = strings.Join(names, ", ")
 	}
-	hint := "change .python-version or the lock, or ask the administrator for such a Python (`interpreters:` in the daemon's configuration)"
+	hint := "change .python-version (or --python) or the lock, or have such a Python added to `interpreters:` (of the daemon's configuration, or of your own)"
 	if len(platforms) > 1 {
 		hint = "one version must be there for every platform; " + hint
 	}

@@ -42,6 +42,16 @@ func ParsePythonVersion(text string) (Request, error) {
 	return Request{}, nil
 }
 
+// ParseRequest reads what a line of a .python-version file may be. The error wraps
+// ErrInterpreter.
+func ParseRequest(text string) (Request, error) {
+	r, why := parseRequest(strings.TrimSpace(text))
+	if why != "" {
+		return Request{}, fmt.Errorf("%w: Python %q: %s; next: ask for a version like 3.12", ErrInterpreter, text, why)
+	}
+	return r, nil
+}
+
 func parseRequest(text string) (Request, string) {
 	r := Request{Text: text}
 	rest := strings.ToLower(text)

@@ -49,6 +49,10 @@ func (w *wanted) manifestOf(lock string) error {
 // anything is prepared for them. What is wrong with the lock itself is for the
 // preparation to say.
 func (s *submission) checkTrees(w *wanted) error {
+	if python := project.OpenPython("", w.data); python != nil {
+		_, err := editable.Wish{Lock: w.shown, Trees: python.Trees(w.name)}.Projects()
+		return s.aboutTrees(w, err)
+	}
 	lock, err := lockfile.Parse(w.data)
 	if err != nil {
 		return nil

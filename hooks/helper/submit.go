@@ -87,6 +87,9 @@ func (s *submission) run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := s.wishOfPin(store, wanted); err != nil {
+		return err
+	}
 	ready, err := s.ensure(ctx, store, wanted)
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/hooks/prepared"
 	"github.com/hpcenv/hpcenv/internal/clientconf"
+	"github.com/hpcenv/hpcenv/internal/shellword"
 )
 
 // submitStore is a store as a submission sees it: read-only files.
@@ -123,6 +124,10 @@ func (st *submitStore) lookup(w *wanted) (*readiness, error) {
 		} else {
 			r.missing = append(r.missing, p)
 		}
+	}
+	if st.platforms != nil && !known && env.Pythons != "" {
+		return nil, refuse(api.ExitNoFit, "no node of the cluster fits: %s of %s (%s) is there for %s, the nodes are %s; next: hpcenv prepare -e %s says what the others lack",
+			w.name, w.shown, short(w.digest), strings.Join(env.Platforms, ", "), strings.Join(st.platforms, ", "), shellword.Quote(w.name))
 	}
 	if st.platforms != nil && !known {
 		return nil, refuse(api.ExitNoFit, "no node of the cluster fits: %s of %s (%s) is locked for %s, the nodes are %s; next: add a platform to the manifest and run `pixi lock`",

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/hpcenv/hpcenv/envs/project"
+	"github.com/hpcenv/hpcenv/envs/python"
 	"github.com/hpcenv/hpcenv/envs/satisfy"
 	"github.com/hpcenv/hpcenv/hooks/pin"
 )
@@ -32,6 +33,8 @@ type wanted struct {
 	data   []byte
 	digest string
 	name   string
+	// before is the environment of an inherited pin; "" = there is none.
+	before string
 	// activation is the canonical JSON of the manifest's part, nil if none.
 	activation []byte
 	actDigest  string
@@ -84,6 +87,9 @@ func (s *submission) wanted() (*wanted, error) {
 	}
 	sum := sha256.Sum256(data)
 	w := &wanted{shown: abs, data: data, digest: hex.EncodeToString(sum[:]), name: name}
+	if python := project.OpenPython(abs, data); python != nil {
+		return w, w.wish(python)
+	}
 	proj, err := project.Load(filepath.Dir(abs))
 	if err != nil {
 		return nil, refuse(api.ExitUsage, "%w", err)
@@ -113,6 +119,45 @@ func (s *submission) wanted() (*wanted, error) {
 	return w, nil
 }
 
+// wish turns a wish of a lock that names no environments into a name.
+func (w *wanted) wish(lock *project.PythonLock) error {
+	names, err := lock.Names([]string{w.name}, false)
+	if err != nil {
+		return refuse(api.ExitUsage, "--env-name=%s of %s: %w; next: --env-name=default, --env-name=extra=NAME, --env-name=group=NAME (several with commas)", w.name, w.shown, err)
+	}
+	w.name = names[0]
+	return nil
+}
+
+// wishOfPin is wish for the lock of an inherited pin: nothing lies beside it any
+// more, so the Python is that of the pin unless the name says another.
+func (s *submission) wishOfPin(st *submitStore, w *wanted) error {
+	if w.data != nil || s.name == "" {
+		return nil
+	}
+	data, err := st.lockBytes(w.digest)
+	if err != nil {
+		return err
+	}
+	lock := project.OpenPython("", data)
+	if lock == nil {
+		return nil
+	}
+	wish, err := python.ParseWish(w.name)
+	if err == nil && wish.Python.Text == "" {
+		var before python.Wish
+		if before, err = python.ParseWish(w.before); err == nil {
+			wish.Python = before.Python
+			w.name = wish.String()
+		}
+	}
+	if err != nil {
+		return refuse(api.ExitUsage, "--env-name=%s of %s: %w", s.name, w.shown, err)
+	}
+	w.data = data
+	return w.wish(lock)
+}
+
 // wantedOfPin: --env-name without --env-lock inside a job means another
 // environment of the job's own lock.
 func (s *submission) wantedOfPin() (*wanted, error) {
@@ -127,7 +172,7 @@ func (s *submission) wantedOfPin() (*wanted, error) {
 	if err != nil {
 		return nil, refuse(api.ExitUsage, "%w; next: name the lock with --env-lock", err)
 	}
-	w := &wanted{shown: p.LockPath, digest: p.Lock, name: p.Environment}
+	w := &wanted{shown: p.LockPath, digest: p.Lock, name: p.Environment, before: p.Environment}
 	if s.name != "" {
 		w.name = s.name
 	}

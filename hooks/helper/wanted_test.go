@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/hpcenv/hpcenv/daemon/api"
 )
 
 // TestLockOfDirectory: a directory stands for the lock in it, whatever kind that
@@ -34,6 +36,46 @@ func TestLockOfDirectory(t *testing.T) {
 		}
 		if err != nil || w.shown != filepath.Join(dir, c.want) {
 			t.Errorf("%v: %+v, %v", c.files, w, err)
+		}
+	}
+}
+
+// TestWishes: of a lock that names no environments, --env-name is a wish, which
+// what lies beside the lock completes; nothing of a pixi manifest counts.
+func TestWishes(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"uv.lock": "version = 1\nrequires-python = \">=3.11\"\n", ".python-version": "3.12\n",
+		"pixi.toml": "[workspace]\nname = \"x\"\nchannels = []\nplatforms = [\"linux-64\"]\n[activation.env]\nX = \"1\"\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for given, want := range map[string]string{"": "python=3.12", "group=b,extra=A": "python=3.12,extra=a,group=b", "python=3.11": "python=3.11"} {
+		s := &submission{lock: filepath.Join(dir, "uv.lock"), name: given}
+		w, err := s.wanted()
+		if err != nil || w.name != want || w.activation != nil {
+			t.Errorf("%q: %+v, %v", given, w, err)
+		}
+	}
+	s := &submission{lock: dir, name: "extra=a,b"}
+	if _, err := s.wanted(); exitCode(err) != api.ExitUsage {
+		t.Errorf("got %v", err)
+	}
+	// A step's own wish keeps the Python of the job's.
+	root := filepath.Join(t.TempDir(), "store")
+	digest := "ab"
+	if err := os.MkdirAll(filepath.Join(root, "locks", digest), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "locks", digest, "pixi.lock"), []byte("version = 1\nrequires-python = \">=3.11\"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for given, want := range map[string]string{"extra=a": "python=3.12,extra=a", "default": "python=3.12", "python=3.11": "python=3.11"} {
+		s, w := &submission{name: given}, &wanted{digest: digest, name: given, before: "python=3.12,group=b"}
+		if err := s.wishOfPin(&submitStore{root: root}, w); err != nil || w.name != want {
+			t.Errorf("%q in a job: %q, %v", given, w.name, err)
 		}
 	}
 }

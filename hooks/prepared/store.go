@@ -41,6 +41,8 @@ type Environment struct {
 	// Scripts is a digest of the rules for link scripts that the id stands for
 	// (lockfile.Index.Scripts).
 	Scripts string
+	// Pythons is lockfile.Index.Pythons.
+	Pythons string
 	// Trees are the local source trees that belong to it; they are no part of what is
 	// published.
 	Trees      []lockfile.SourceTree
@@ -84,13 +86,16 @@ func (s Store) Environment(lockDigest, name string) (*Environment, error) {
 		return nil, err
 	}
 	env, ok := ix.Environments[name]
+	if !ok && ix.Pythons != "" {
+		return nil, nil // the index has those only that were asked for
+	}
 	if !ok {
 		return nil, &UnknownEnvironmentError{Name: name, Has: slices.Sorted(maps.Keys(ix.Environments))}
 	}
 	if env.ID == "" {
 		return nil, nil // it has none, for a reason that preparing tells in full
 	}
-	return &Environment{ID: env.ID, Platforms: env.Platforms, Scripts: ix.Scripts, Trees: env.Trees, prefixRoot: ix.PrefixRoot}, nil
+	return &Environment{ID: env.ID, Platforms: env.Platforms, Scripts: ix.Scripts, Pythons: ix.Pythons, Trees: env.Trees, prefixRoot: ix.PrefixRoot}, nil
 }
 
 // index reads what was noted of a lock; nil if there is none of this release.

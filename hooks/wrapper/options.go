@@ -31,6 +31,9 @@ type Options struct {
 	// LinkScripts: only an environment that was made with these rules for link scripts
 	// will do (prepare.RulesDigest); "" = with whatever the store has.
 	LinkScripts string
+	// Pythons: of a lock that names no Python only an environment that was made with
+	// this offer will do (pyenv.Offer.Digest); "" = with whatever the store has.
+	Pythons string
 	// Env of the caller.
 	Env []string
 	// Stdout and Stderr: messages go to Stderr only.

@@ -6,6 +6,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/editable"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/envs/project"
 )
 
 // addOverlay writes what the user's own projects add to the environment.
@@ -25,6 +26,10 @@ func (o Options) addOverlay(r *resolved) error {
 // anything is prepared for them. What is wrong with the lock itself is for the
 // preparation to say.
 func (o Options) checkTrees() error {
+	if python := project.OpenPython("", o.Request.Lock); python != nil {
+		_, err := editable.Wish{Lock: o.Request.LockPath, Trees: python.Trees(o.Environment)}.Projects()
+		return o.aboutTrees(err)
+	}
 	lock, err := lockfile.Parse(o.Request.Lock)
 	if err != nil {
 		return nil

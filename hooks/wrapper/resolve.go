@@ -70,7 +70,8 @@ func (o Options) fromStore(r *resolved) (bool, error) {
 		return false, nil // the service says so in full
 	case err != nil:
 		return false, storeError(o.Store, err)
-	case env == nil, o.LinkScripts != "" && env.Scripts != o.LinkScripts:
+	case env == nil, o.LinkScripts != "" && env.Scripts != o.LinkScripts,
+		o.Pythons != "" && env.Pythons != "" && env.Pythons != o.Pythons:
 		return false, nil
 	}
 	r.meta, err = files.Published(env, o.Platform)
@@ -114,7 +115,7 @@ func (o Options) prepare(ctx context.Context, r *resolved) error {
 		if len(res.Skipped) > 0 {
 			msg += " (" + strings.Join(res.Skipped, "; ") + ")"
 		}
-		return api.Errorf(api.ExitNoFit, "%s\nnext: add the platform to the manifest and run `pixi lock`, or name another environment with -e", msg)
+		return api.Errorf(api.ExitNoFit, "%s\nnext: lock it for that platform, too (pixi: add it to the manifest, then `pixi lock`), or name another environment with -e", msg)
 	}
 	if r.store == "" {
 		st, err := svc.Status(ctx)

@@ -25,7 +25,7 @@ var allowed = map[string][]string{
 	"hooks":                  {"envs", "cache", "daemon/api", "internal/clientconf", "internal/shellword", "internal/version", "slurm"},
 	"daemon":                 {"slurm", "hooks", "envs", "cache", "internal/version"},
 	"daemon/api":             {"internal/making"}, // a leaf: types and the client
-	"daemon/service":         {"daemon/api", "daemon/inventory", "slurm", "hooks", "envs", "cache", "internal/version"},
+	"daemon/service":         {"daemon/api", "daemon/inventory", "slurm", "hooks", "envs", "cache", "internal/clientconf", "internal/version"},
 	"cmd":                    {"daemon", "hooks", "slurm", "envs", "cache", "internal/clientconf", "internal/membound", "internal/shellword", "internal/version"},
 	"contrib":                {"envs", "cache", "daemon", "slurm", "hooks", "internal"},
 	"internal":               {"envs", "cache", "daemon", "slurm", "hooks", "cmd"},

@@ -31,6 +31,9 @@ type Conf struct {
 	PrefixRoot string
 	// Mirrors of packages: a prefix of URLs, and what stands for it, the best first.
 	Mirrors []Mirror
+	// Interpreters is the file that lists Pythons for locks that name none; "" = none
+	// is named.
+	Interpreters string
 	// Own: Store is the user's own default, nothing was configured.
 	Own bool
 }
@@ -105,6 +108,32 @@ func Mirrors(path string) ([]Mirror, error) {
 	return c.Mirrors, err
 }
 
+// Interpreters returns the file that lists Pythons for a store of the user's own:
+// $XDG_CONFIG_HOME/hpcenv/interpreters.yaml (~/.config), if it is there, or else the
+// one that the file at path ("" = Path) names. If there is neither, found is false
+// and file is where the user would write one.
+func Interpreters(path string, getenv func(string) string) (file string, found bool, err error) {
+	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+		file = filepath.Join(dir, "hpcenv", "interpreters.yaml")
+	} else if home := getenv("HOME"); filepath.IsAbs(home) {
+		file = filepath.Join(home, ".config", "hpcenv", "interpreters.yaml")
+	}
+	if _, err := os.Stat(file); file != "" && !errors.Is(err, fs.ErrNotExist) {
+		return file, true, nil // if it cannot be read, reading it says so
+	}
+	if path == "" {
+		path = Path
+	}
+	c, err := Read(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", false, err
+	}
+	if c.Interpreters != "" {
+		return c.Interpreters, true, nil
+	}
+	return file, false, nil
+}
+
 // Read reads a configuration file. Empty lines and lines that start with # are
 // passed over; an unknown or repeated key is an error with its line.
 func Read(path string) (Conf, error) {
@@ -117,7 +146,7 @@ func Read(path string) (Conf, error) {
 
 func parse(path, text string) (Conf, error) {
 	var c Conf
-	keys := map[string]*string{"socket": &c.Socket, "store": &c.Store, "prefix_root": &c.PrefixRoot}
+	keys := map[string]*string{"socket": &c.Socket, "store": &c.Store, "prefix_root": &c.PrefixRoot, "interpreters": &c.Interpreters}
 	n := 0
 	for line := range strings.Lines(text) {
 		n++
@@ -142,7 +171,7 @@ func parse(path, text string) (Conf, error) {
 		at, known := keys[key]
 		switch {
 		case !known:
-			return Conf{}, fmt.Errorf("%w: %s:%d: unknown key %q; known are socket, store, prefix_root, mirror", ErrConf, path, n, key)
+			return Conf{}, fmt.Errorf("%w: %s:%d: unknown key %q; known are socket, store, prefix_root, interpreters, mirror", ErrConf, path, n, key)
 		case *at != "":
 			return Conf{}, fmt.Errorf("%w: %s:%d: %s a second time", ErrConf, path, n, key)
 		case !filepath.IsAbs(value):

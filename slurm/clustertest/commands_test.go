@@ -33,6 +33,7 @@ func (c *cluster) commands(t *testing.T) map[string]func(ts *testscript.TestScri
 		"serve":          c.cmdServe,
 		"cover":          c.cmdCover,
 		"build-account":  c.cmdBuildAccount(t),
+		"python-project": c.cmdPythonProject(t),
 		"trace":          c.cmdTrace,
 	}
 }

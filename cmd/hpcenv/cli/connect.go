@@ -8,6 +8,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/service"
 	"github.com/hpcenv/hpcenv/envs/prepare"
+	"github.com/hpcenv/hpcenv/envs/pyenv"
 	"github.com/hpcenv/hpcenv/internal/clientconf"
 )
 
@@ -63,7 +64,24 @@ func (a *app) own(c clientconf.Conf) (service.Own, error) {
 		return service.Own{}, err
 	}
 	mirrors, err := a.mirrors()
-	return service.Own{Scripts: rules, Mirrors: mirrors, Env: a.getenv}, err
+	if err != nil {
+		return service.Own{}, err
+	}
+	own := service.Own{Scripts: rules, Mirrors: mirrors, Env: a.getenv}
+	if c.Socket == "" {
+		own.Python, err = a.ownPython()
+	}
+	return own, err
+}
+
+// ownPython are the Pythons that the user lists. A list that cannot be used is wrong
+// usage, whatever it is needed for.
+func (a *app) ownPython() (*pyenv.Offer, error) {
+	offer, err := service.OwnPython(a.getenv("HPCENV_CONF"), a.getenv)
+	if err != nil {
+		return nil, api.Errorf(api.ExitUsage, "%v\nnext: mend what is named there", err)
+	}
+	return offer, nil
 }
 
 // mirrors are the site's.

@@ -17,14 +17,15 @@ func (a *app) diffCmd() *cobra.Command {
 		Short: "Say what a newer lock changes, per environment and platform",
 		Long: `Say what a newer lock changes: packages added, removed and changed per environment
 and platform, and what would have to be fetched. OLD and NEW are lock files or
-directories with one.`,
+directories with one. Of a uv.lock or pylock.toml the default and each extra are
+compared, or what --extra, --group, --no-dev, --package and --python say.`,
 		Args: usageArgs(cobra.ExactArgs(2)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			older, _, err := a.readLock(args[0])
+			older, _, err := a.readLock(args[0], nil)
 			if err != nil {
 				return err
 			}
-			newer, _, err := a.readLock(args[1])
+			newer, _, err := a.readLock(args[1], nil)
 			if err != nil {
 				return err
 			}
@@ -35,6 +36,7 @@ directories with one.`,
 			return diffText(plain{a.stdout}, d)
 		},
 	}
+	a.choice.add(cmd.Flags())
 	cmd.Flags().BoolVar(&a.json, "json", false, "print one JSON object")
 	return cmd
 }

@@ -20,7 +20,9 @@ func (a *app) inspectCmd() *cobra.Command {
 		Short: "Show what a lock or a prepared environment holds",
 		Long: `Show what a lock holds, before anything is fetched: environments and platforms, sizes,
 what packages ask of a node, by which libraries programs communicate, and what is odd.
-Without an argument the nearest lock upwards counts.
+Without an argument the nearest lock upwards counts. Of a uv.lock or pylock.toml, which
+names no environments, the default and each extra are shown, or what -e, --extra, --group,
+--no-dev, --package and --python say, as prepare would choose.
 
 Or show what a prepared environment holds, for each platform: ID is an id of
 ` + "`hpcenv list`" + ` or the beginning of one.
@@ -63,7 +65,8 @@ Or show what a prepared environment holds, for each platform: ID is an id of
 		},
 	}
 	cmd.Flags().BoolVar(&packages, "packages", false, "list the packages of a prepared environment, too")
-	cmd.Flags().StringSliceVarP(&environments, "environment", "e", nil, "these environments of the lock only (repeatable, or names with commas)")
+	cmd.Flags().StringArrayVarP(&environments, "environment", "e", nil, "these environments of the lock only (repeatable, or names with commas)")
+	a.choice.add(cmd.Flags())
 	cmd.Flags().StringVar(&platform, "platform", "", "this platform only, e.g. linux-aarch64")
 	cmd.Flags().BoolVar(&a.json, "json", false, "print one JSON object, packages included")
 	return cmd

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/envs/project"
 	"github.com/hpcenv/hpcenv/hooks/prepared"
 	"github.com/hpcenv/hpcenv/internal/shellword"
 )
@@ -133,7 +134,8 @@ func (a *app) noted(digest string) ([]api.Environment, error) {
 // does not hide the others.
 func environmentsOf(ctx context.Context, svc api.Service, req *api.PrepareRequest) ([]api.Environment, error) {
 	ask := *req
-	ask.Activations, ask.All, ask.DryRun = nil, true, true
+	ask.Activations, ask.DryRun = nil, true
+	ask.All = project.OpenPython("", req.Lock) == nil // such a lock has no list of its environments
 	res, err := svc.Prepare(ctx, &ask, nil)
 	if err == nil {
 		return res.Environments, nil

@@ -25,8 +25,9 @@ func namesLock(arg string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// readLock reads the lock at path ("" = the nearest one upwards).
-func (a *app) readLock(path string) (*lockfile.Lock, string, error) {
+// readLock reads the lock at path ("" = the nearest one upwards). Of one that names no
+// environments, those that texts of wishes, or the flags, stand for; none = all.
+func (a *app) readLock(path string, texts []string) (*lockfile.Lock, string, error) {
 	path, note, err := project.FindLock(path)
 	if err != nil {
 		return nil, "", err
@@ -41,7 +42,10 @@ func (a *app) readLock(path string) (*lockfile.Lock, string, error) {
 	if err := project.NotLock(path, data); err != nil {
 		return nil, "", err
 	}
-	lock, err := lockfile.Parse(data)
+	lock, err := a.pythonLock(path, data, texts)
+	if lock == nil && err == nil {
+		lock, err = lockfile.Parse(data)
+	}
 	if err != nil {
 		return nil, "", aboutLock(err, path)
 	}
@@ -77,11 +81,14 @@ func (a *app) known() lockinfo.Known {
 // inspectLock shows what a lock holds: all environments and platforms, or those
 // asked for.
 func (a *app) inspectLock(path, platform string, environments []string) error {
-	lock, _, err := a.readLock(path)
+	lock, _, err := a.readLock(path, environments)
 	if err != nil {
 		return err
 	}
-	if len(environments) > 0 {
+	if lock.Format == lockfile.FormatUV || lock.Format == lockfile.FormatPylock {
+		environments = nil // it has those that were asked for
+	}
+	if environments = splitNames(environments); len(environments) > 0 {
 		var only []*lockfile.Environment
 		for _, name := range environments {
 			env, err := lock.Environment(name)

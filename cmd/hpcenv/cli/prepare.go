@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/envs/project"
 	"github.com/hpcenv/hpcenv/internal/membound"
 )
 
@@ -28,7 +29,16 @@ func (a *app) prepareCmd() *cobra.Command {
 		Short: "Fetch and build what a lock names, for every architecture of the cluster",
 		Long: `Fetch and build the environments that a lock names, so that jobs start in them at
 once. PATH is a lock or a directory with one; without it, the nearest
-lock upwards counts. What is there already is not touched.`,
+lock upwards counts. What is there already is not touched.
+
+A uv.lock or pylock.toml names no environments and no Python. What is wanted of it is
+said with --extra, --group, --no-dev, --package and --python, or with -e in one word
+that stands for all of it and is the environment's name from then on:
+-e extra=gpu,group=test or -e python=3.12,no-dev (-e is repeatable for such a lock,
+too). --all means the default and each extra by itself. The Python is the one that
+.python-version asks for, else the newest that the lock takes, of those that the site
+lists (interpreters: in the daemon's configuration; for a store of your own in
+~/.config/hpcenv/interpreters.yaml).`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path, err := onePath(args, f.lock)
@@ -39,7 +49,8 @@ lock upwards counts. What is there already is not touched.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringSliceVarP(&f.environments, "environment", "e", nil, "environment of the lock (repeatable, or names with commas; default: default)")
+	fl.StringArrayVarP(&f.environments, "environment", "e", nil, "environment of the lock (repeatable, or names with commas; default: default)")
+	a.choice.add(fl)
 	fl.BoolVar(&f.all, "all", false, "all environments of the lock")
 	fl.StringSliceVar(&f.platforms, "platform", nil, "platform, e.g. linux-aarch64 (repeatable, or names with commas; default: those of the cluster's nodes)")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "say what would be done and what it would take of the store, and do nothing")
@@ -60,7 +71,7 @@ func (a *app) prepare(ctx context.Context, path string, f prepareFlags) error {
 	if err != nil {
 		return err
 	}
-	req.Environments, req.All, req.Platforms, req.DryRun = f.environments, f.all, f.platforms, f.dryRun
+	req.Platforms, req.DryRun = f.platforms, f.dryRun
 	if !a.frozen {
 		if err := a.checkTrees(req); err != nil {
 			return err
@@ -138,7 +149,7 @@ func (a *app) prepared(ctx context.Context, svc api.Service, req *api.PrepareReq
 // fromHere names a lock as one would type it in this directory.
 func (a *app) fromHere(lock string) string {
 	at := lock
-	if filepath.Base(lock) == "pixi.lock" {
+	if found, ok, err := project.LockIn(filepath.Dir(lock)); err == nil && ok && found == lock {
 		at = filepath.Dir(lock)
 	}
 	wd, err := os.Getwd()

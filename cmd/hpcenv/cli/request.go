@@ -19,7 +19,8 @@ import (
 // request reads the lock at path ("" = the nearest one upwards) and what its
 // manifest says of the activation of environments (all, or those named; none
 // named = default). A lock that does not satisfy its manifest is an error unless
-// it is to be taken as it is.
+// it is to be taken as it is. Of a lock that names no environments, the names are
+// texts of wishes; the request has the names that those stand for.
 func (a *app) request(path string, environments []string, all bool) (*api.PrepareRequest, error) {
 	lock, note, err := project.FindLock(path)
 	if err != nil {
@@ -37,6 +38,12 @@ func (a *app) request(path string, environments []string, all bool) (*api.Prepar
 	}
 	req := &api.PrepareRequest{Lock: data, LockPath: lock, Activations: map[string][]byte{}}
 	a.editable = map[string]map[string]bool{}
+	python, err := a.wishes(req, environments, all)
+	if python || err != nil {
+		return req, err
+	}
+	environments = splitNames(environments)
+	req.Environments, req.All = environments, all
 	p, err := project.Load(filepath.Dir(lock))
 	if p == nil || err != nil {
 		return req, err // a lock without a manifest is none the worse

@@ -30,6 +30,8 @@ type app struct {
 	socket, store string
 	// scripts: CHANNEL::PACKAGE whose link scripts run, as given by flags.
 	scripts []string
+	// choice is what of a lock without environments is wanted, as given by flags.
+	choice choice
 	// frozen: locks are taken as they are, whatever their manifests say.
 	frozen bool
 	// project is the manifest beside the lock of the request; nil = none.
@@ -99,8 +101,8 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "hpcenv",
 		Short: "Locked environments on every node of a Slurm cluster",
-		Long: `hpcenv gives every node of a Slurm job the environment that a pixi.lock
-names, fitting that node.
+		Long: `hpcenv gives every node of a Slurm job the environment that a lock
+(pixi.lock, conda-lock.yml, uv.lock, pylock.toml) names, fitting that node.
 
   hpcenv prepare                     fetch and build what the lock names
   sbatch --env-lock=. job.sh         run a job in it

@@ -77,7 +77,7 @@ the default environment does not have the task and one other has, that is taken.
 // became of the lock since.
 func (a *app) ofJob(f wrapFlags, named bool) *pin.Pin {
 	p, err := pin.Decode(a.getenv(pin.Variable))
-	if err != nil || named && f.environment != p.Environment {
+	if err != nil || a.choice.given() || named && f.environment != p.Environment {
 		return nil
 	}
 	id, _, _, active := activation.Active(os.Environ())

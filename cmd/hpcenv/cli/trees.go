@@ -6,6 +6,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/editable"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/envs/project"
 )
 
 // checkTrees refuses what jobs could not use of the lock's local source trees, all
@@ -13,6 +14,15 @@ import (
 // user who prepares wants to know now. What is wrong with the lock itself is for
 // the preparation to say.
 func (a *app) checkTrees(req *api.PrepareRequest) error {
+	if python := project.OpenPython("", req.Lock); python != nil {
+		for _, name := range req.Environments {
+			wish := editable.Wish{Lock: req.LockPath, Trees: python.Trees(name)}
+			if err := refusedTrees(wish, name); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	lock, err := lockfile.Parse(req.Lock)
 	if err != nil {
 		return nil
@@ -33,11 +43,18 @@ func (a *app) checkTrees(req *api.PrepareRequest) error {
 			continue
 		}
 		wish := editable.Wish{Lock: req.LockPath, Trees: lockfile.SourceTrees(env.Platforms...), Editable: a.editable[name]}
-		if _, err := wish.Projects(); errors.Is(err, editable.ErrRefused) {
-			return api.Errorf(api.ExitUsage, "%s: environment %s: %v", req.LockPath, name, err)
-		} else if err != nil {
+		if err := refusedTrees(wish, name); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// refusedTrees is the error about source trees of an environment that cannot be used.
+func refusedTrees(wish editable.Wish, environment string) error {
+	_, err := wish.Projects()
+	if errors.Is(err, editable.ErrRefused) {
+		return api.Errorf(api.ExitUsage, "%s: environment %s: %v", wish.Lock, environment, err)
+	}
+	return err
 }

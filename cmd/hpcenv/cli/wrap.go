@@ -17,13 +17,16 @@ import (
 	"github.com/hpcenv/hpcenv/internal/shellword"
 )
 
+// defaultName is the environment that is meant if none is named.
+const defaultName = "default"
+
 // wrapFlags are what run, shell and shell-hook have in common.
 type wrapFlags struct {
 	environment, lock string
 }
 
 func (f *wrapFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&f.environment, "environment", "e", "default", "environment of the lock")
+	cmd.Flags().StringVarP(&f.environment, "environment", "e", defaultName, "environment of the lock")
 	cmd.Flags().StringVar(&f.lock, "lock", "", "a lock or a directory with one (default: the nearest one upwards)")
 }
 
@@ -53,6 +56,7 @@ func (a *app) wrapperCmds() []*cobra.Command {
 	hook.Flags().StringVar(&kind, "shell", "", "bash, zsh, sh, dash, ksh, fish, tcsh or csh (default: by $SHELL)")
 	for _, cmd := range []*cobra.Command{run, shell, hook} {
 		f.add(cmd)
+		a.choice.add(cmd.Flags())
 		a.addFrozen(cmd)
 	}
 	return []*cobra.Command{run, shell, hook}
@@ -82,7 +86,21 @@ func (a *app) wrap(ctx context.Context, f wrapFlags, do func(context.Context, wr
 	if err != nil {
 		return err
 	}
-	req, err := a.request(f.lock, []string{f.environment}, false)
+	var named []string
+	if f.environment != defaultName {
+		named = []string{f.environment}
+	}
+	req, err := a.request(f.lock, named, false)
+	if err != nil {
+		return err
+	}
+	if len(req.Environments) > 1 {
+		return api.Errorf(api.ExitUsage, "-e %s names several environments; a command runs in one\nnext: leave the others out", f.environment)
+	}
+	if f.environment = defaultName; len(req.Environments) > 0 {
+		f.environment = req.Environments[0]
+	}
+	pythons, err := a.pythons(c, req.Lock)
 	if err != nil {
 		return err
 	}
@@ -94,6 +112,7 @@ func (a *app) wrap(ctx context.Context, f wrapFlags, do func(context.Context, wr
 		Environment: f.environment,
 		Editable:    a.editable[f.environment],
 		LinkScripts: prepare.RulesDigest(rules),
+		Pythons:     pythons,
 		Env:         os.Environ(),
 		Stdout:      a.stdout,
 		Stderr:      a.stderr,

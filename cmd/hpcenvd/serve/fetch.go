@@ -12,10 +12,13 @@ import (
 	"github.com/hpcenv/hpcenv/cache/remote"
 	"github.com/hpcenv/hpcenv/daemon/config"
 	"github.com/hpcenv/hpcenv/daemon/service"
+	"github.com/hpcenv/hpcenv/envs/python"
 )
 
 // fetcher is what the configuration says of downloads.
-func fetcher(c config.Fetch) (*cache.Fetcher, error) {
+// interpreters are the
+// site's own, so their hosts need no leave.
+func fetcher(c config.Fetch, interpreters []python.Interpreter) (*cache.Fetcher, error) {
 	access := &remote.Access{}
 	var rules []mirror.Rule
 	for _, m := range c.Mirrors {
@@ -26,6 +29,13 @@ func fetcher(c config.Fetch) (*cache.Fetcher, error) {
 		return nil, fmt.Errorf("%w: fetch.mirrors: %w", config.ErrConfig, err)
 	}
 	allow := append(c.Allow, access.Mirrors.Hosts()...)
+	for _, i := range interpreters {
+		for _, a := range append([]python.Archive{{URL: i.URL}}, i.With...) {
+			if u, err := url.Parse(a.URL); err == nil {
+				allow = append(allow, hostPort(u))
+			}
+		}
+	}
 	for _, b := range c.Buckets {
 		host, err := endpoint(b)
 		if err != nil {
@@ -54,11 +64,18 @@ func endpoint(b config.Bucket) ([]string, error) {
 	if b.Name == "" || err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
 		return nil, fmt.Errorf("%w: fetch.buckets: %q needs a name, and an endpoint that is an http or https URL without credentials", config.ErrConfig, b.Name)
 	}
+	bucket := *u
+	bucket.Host = b.Name + "." + u.Host
+	return []string{hostPort(u), hostPort(&bucket)}, nil
+}
+
+// hostPort is what a request of a URL connects to.
+func hostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
-	return []string{net.JoinHostPort(u.Hostname(), port), net.JoinHostPort(b.Name+"."+u.Hostname(), port)}, nil
+	return net.JoinHostPort(u.Hostname(), port)
 }
 
 // credentials reads the daemon's own.

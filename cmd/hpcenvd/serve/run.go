@@ -27,7 +27,7 @@ const stopWithin = 30 * time.Second
 
 // run serves until ctx ends.
 func run(ctx context.Context, conf *config.Config, log *slog.Logger) (err error) {
-	fetch, err := fetcher(conf.Fetch)
+	fetch, err := fetcher(conf.Fetch, conf.Interpreters)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func run(ctx context.Context, conf *config.Config, log *slog.Logger) (err error)
 	keeper := &inventory.Keeper{Store: store, Slurm: queries.Client{Scontrol: conf.Inventory.Scontrol}}
 	svc := service.New(service.Options{
 		Store: store, Inventory: keeper, Parallel: conf.Fetch.Parallel, NoByteCode: !conf.ByteCode,
-		Scripts: scripts(conf.Scripts),
+		Scripts: scripts(conf.Scripts), Python: conf.Offer(),
 		Fetcher: fetch,
 	})
 	srv := server.New(svc, server.Options{Log: log, Classify: service.Classify})

@@ -60,6 +60,13 @@ type Source interface {
 	// those of the lock's own Select.
 	Choose(*python.Target, python.Selection) ([]*lockfile.PyPIPackage, error)
 
+	// Extras that can be asked for, sorted: of the project beside the lock, or else
+	// of all members.
+	Extras() []string
+	// Member is the directory of a member of the workspace, relative to the lock;
+	// false if the lock has no such member.
+	Member(name string) (dir string, ok bool)
+
 	lock(*lockfile.Environment) *lockfile.Lock
 }
 
@@ -85,6 +92,15 @@ type pep751 struct {
 	file
 	contents *pylock.Lock
 }
+
+func (s *uv) Extras() []string { return s.contents.Extras() }
+
+func (s *uv) Member(name string) (string, bool) { return s.contents.Member(name) }
+
+func (s *pep751) Extras() []string { return slices.Sorted(slices.Values(s.contents.Extras)) }
+
+// Member: a pylock.toml has none.
+func (s *pep751) Member(string) (string, bool) { return "", false }
 
 func (s *uv) Requires() version.Set { return s.contents.RequiresPython }
 

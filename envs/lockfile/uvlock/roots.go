@@ -67,6 +67,32 @@ func (l *Lock) Members() []string {
 	return names
 }
 
+// Extras returns the extras of the project beside the lock, or if that is no
+// package of all members; sorted.
+func (l *Lock) Extras() []string {
+	roots := l.allMembers()
+	if p := l.project(); p != nil {
+		roots = []*entry{p}
+	}
+	var all []string
+	for _, e := range roots {
+		all = append(all, e.offeredExtras...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Member returns the directory of a member by its normalized name, relative to the
+// lock.
+func (l *Lock) Member(name string) (dir string, ok bool) {
+	for _, e := range l.allMembers() {
+		if e.name == name {
+			return e.source.location, true
+		}
+	}
+	return "", false
+}
+
 // start finds the roots of a selection; the error wraps python.ErrSelection.
 func (l *Lock) start(s python.Selection, options Options) (*start, error) {
 	members := l.allMembers()

@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/daemon/service"
+	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/envs/project"
+	"github.com/hpcenv/hpcenv/envs/pyenv"
+	"github.com/hpcenv/hpcenv/envs/python"
+)
+
+// described are the platforms for which a lock is looked at.
+var described = []string{"linux-64", "linux-aarch64"}
+
+// pythonLock makes the environments of a lock that names none, to be looked at: those
+// of texts or of the flags; none = all, and one that cannot be made does not hide the
+// others. Nil and no error: the lock names its environments.
+func (a *app) pythonLock(path string, data []byte, texts []string) (*lockfile.Lock, error) {
+	req := &api.PrepareRequest{Lock: data, LockPath: path}
+	all := len(texts) == 0 && !a.choice.given()
+	if is, err := a.wishes(req, texts, all); !is || err != nil {
+		return nil, err
+	}
+	source, err := project.OpenPython(path, data).Source()
+	if err != nil {
+		return nil, err
+	}
+	offers := a.lookedAtWith()
+	var lock *lockfile.Lock
+	var first error
+	for _, name := range req.Environments {
+		wish, err := python.ParseWish(name)
+		var made *pyenv.Made
+		if err == nil {
+			made, err = pyenv.Any(source, wish, described, offers)
+		}
+		if err != nil && !all {
+			return nil, err
+		}
+		if err != nil {
+			if first == nil {
+				first = err
+			}
+			fmt.Fprintf(a.stderr, "note: %s cannot be made: %v\n", name, service.Classify(err).Message)
+			continue
+		}
+		for _, subdir := range described {
+			if why := made.Lacking[subdir]; why != "" {
+				fmt.Fprintf(a.stderr, "note: %s, not for %s: %s\n", name, subdir, why)
+			}
+		}
+		if lock == nil {
+			lock = made.Lock
+			continue
+		}
+		lock.Environments = append(lock.Environments, made.Lock.Environments...)
+	}
+	if lock == nil {
+		return nil, first
+	}
+	return lock, nil
+}
+
+// lookedAtWith are the Pythons that a lock is looked at with: those that prepare
+// would choose from or, where they are not known here, each minor version there is,
+// the newest first.
+func (a *app) lookedAtWith() []*pyenv.Offer {
+	offer, err := a.offered()
+	if err == nil && len(offer.Interpreters) > 0 {
+		return []*pyenv.Offer{offer}
+	}
+	why := "no Python is listed here"
+	if err != nil {
+		why = "the Pythons of the site cannot be told: " + err.Error()
+	}
+	fmt.Fprintf(a.stderr, "note: %s; shown is what the newest would get that the lock has packages for\n", why)
+	return pyenv.Unlisted(described)
+}
+
+// offered are the Pythons that a lock may get here.
+func (a *app) offered() (*pyenv.Offer, error) {
+	c, err := a.conf()
+	if err != nil {
+		return nil, err
+	}
+	if c.Socket == "" {
+		return a.ownPython()
+	}
+	client, err := api.Dial(c.Socket)
+	if err != nil {
+		return nil, err
+	}
+	st, err := client.Status(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	offer := &pyenv.Offer{Glibc: st.Glibc}
+	for _, i := range st.Interpreters {
+		offer.Interpreters = append(offer.Interpreters, python.Interpreter{
+			Version: i.Version, Platform: i.Platform, Kind: python.InterpreterKind(i.Kind), FreeThreaded: i.FreeThreaded,
+		})
+	}
+	return offer, nil
+}
