@@ -18,6 +18,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/bundle"
+	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/internal/membound"
 )
 
@@ -111,9 +112,27 @@ func (a *app) bundleLoad(ctx context.Context, file string, f loadFlags) (err err
 		return a.printJSON(result)
 	}
 	if f.project == "" {
+		for _, t := range bundledTrees(req) {
+			fmt.Fprintf(plain{a.stderr}, "note: the lock has the source tree of %s (%s), which is not in a bundle: to use it, hpcenv bundle load --project DIR, and the sources there\n", t.Name, t.Location)
+		}
 		req.LockPath = a.keptLock(ctx, svc, result.LockDigest, req.LockPath)
 	}
 	return a.prepared(ctx, svc, req, result, false)
+}
+
+// bundledTrees are the local source trees of what is loaded.
+func bundledTrees(req *api.PrepareRequest) []lockfile.SourceTree {
+	lock, err := lockfile.Parse(req.Lock)
+	if err != nil {
+		return nil // another format; what is wrong with it was said before
+	}
+	var platforms []*lockfile.Platform
+	for _, name := range req.Environments {
+		if env, err := lock.Environment(name); err == nil {
+			platforms = append(platforms, env.Platforms...)
+		}
+	}
+	return lockfile.SourceTrees(platforms...)
 }
 
 // telling gives the archives of a bundle, and says every few seconds how many it gave.
