@@ -69,6 +69,7 @@ packages:
 
 func deliver(kind string, data []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		data := data // each request gets the same
 		switch kind {
 		case "404":
 			http.NotFound(w, r)
