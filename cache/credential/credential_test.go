@@ -73,6 +73,22 @@ machine c.example password only#half`)
 	}
 }
 
+// A password may begin with what begins a comment elsewhere.
+func TestNetrcPasswordsWithNumberSigns(t *testing.T) {
+	got, err := readNetrc("f", "\ufeffmachine a.example login me password #one # a comment\n# another\nmachine b.example # more\n login #you password \n #two\nmachine c.example port 443 protocol https password \"#three\"")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for host, want := range map[string]string{"a.example": "me:#one", "b.example": "#you:#two", "c.example": ":#three"} {
+		if c := got[host]; c.User()+":"+secretOf(c) != want {
+			t.Errorf("%s: %s:%s, want %s", host, c.User(), secretOf(c), want)
+		}
+	}
+	if len(got) != 3 {
+		t.Errorf("%d entries", len(got))
+	}
+}
+
 // FuzzNetrc: whatever a file holds, reading it ends, and an error quotes nothing.
 func FuzzNetrc(f *testing.F) {
 	f.Add("machine a login b password c")

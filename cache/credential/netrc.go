@@ -21,9 +21,9 @@ func readNetrc(path, text string) (map[string]Credential, error) {
 		}
 		host, user, password, inEntry = "", "", "", false
 	}
-	w := &netrcWords{text: text, line: 1}
+	w := &netrcWords{text: strings.TrimPrefix(text, "\ufeff"), line: 1}
 	value := func(key string) (string, error) {
-		v, ok := w.next()
+		v, ok := w.take(false)
 		if !ok {
 			return "", fmt.Errorf("%s:%d: %s without a value", path, w.line, key)
 		}
@@ -50,7 +50,7 @@ func readNetrc(path, text string) (map[string]Credential, error) {
 			user, err = value(word)
 		case "password":
 			password, err = value(word)
-		case "account":
+		case "account", "port", "protocol": // the latter two are git's
 			_, err = value(word)
 		case "macdef":
 			finish()
@@ -73,7 +73,12 @@ type netrcWords struct {
 	wordLine int
 }
 
-func (w *netrcWords) next() (string, bool) {
+// next is the next keyword.
+func (w *netrcWords) next() (string, bool) { return w.take(true) }
+
+// take takes a word; comments may stand before a keyword, but what follows one is
+// its value, also where that begins with #: passwords do.
+func (w *netrcWords) take(comments bool) (string, bool) {
 	for w.text != "" {
 		switch c := w.text[0]; {
 		case c == '\n':
@@ -81,7 +86,7 @@ func (w *netrcWords) next() (string, bool) {
 			fallthrough
 		case c == ' ' || c == '\t' || c == '\r':
 			w.text = w.text[1:]
-		case c == '#':
+		case c == '#' && comments:
 			if i := strings.IndexByte(w.text, '\n'); i >= 0 {
 				w.text = w.text[i:]
 			} else {

@@ -46,7 +46,10 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, errNobody)
 		return
 	}
-	req.Group = int(who.Gid)
+	req.Group = -1
+	if known {
+		req.Group = int(who.Gid)
+	}
 	// It sends no more; what it may still do is leave.
 	if err := http.NewResponseController(w).SetReadDeadline(time.Time{}); err != nil {
 		s.fail(w, r, err)
@@ -197,8 +200,9 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, status int, v any
 	}
 }
 
-// key identifies what a request asks for, whatever its order and whoever asks; for
-// a part of the store that is a group's own, only the group's members ask alike.
+// key identifies what a request asks for, whatever its order and whoever asks; where
+// a part of the store that is a group's own may count, only the group's members ask
+// alike.
 func key(req *api.PrepareRequest) string {
 	q := *req
 	q.LockPath = "" // where the lock lies changes nothing about the work
@@ -208,7 +212,7 @@ func key(req *api.PrepareRequest) string {
 	if err != nil {
 		panic(err) // a struct of strings and bytes always encodes
 	}
-	if req.Private {
+	if req.Private || req.Offline {
 		data = fmt.Appendf(data, "\n%d", req.Group)
 	}
 	return digest(data)

@@ -117,6 +117,12 @@ func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report f
 		Platforms: req.Platforms, Activations: req.Activations, DryRun: req.DryRun, Offline: req.Offline,
 		Brought: req.Brought,
 	}, func(e prepare.Event) { report(api.Event(e)) })
+	if errors.Is(err, cache.ErrOffline) && !req.Private && !s.opts.Embedded && s.opts.Store.HasPrivate(req.Group) {
+		// What a credential fetched for the user's group lies in its own part.
+		mine := *req
+		mine.Private = true
+		return s.Prepare(ctx, &mine, report)
+	}
 	var need *prepare.NeedLocalError
 	var closed *prepare.NeedCredentialError
 	switch {

@@ -28,12 +28,12 @@ type Project struct {
 type Plan struct {
 	// Contents in the order asked for. The first is what pixi-unpack and conda see.
 	Contents []Content
-	// Trees are the local source trees of the contents. They are used where they
-	// lie, so a bundle has none of them.
-	Trees []lockfile.SourceTree
 	// Skipped: one line per environment and platform that was asked for and is not
 	// in the lock.
 	Skipped []string
+	// Trees are the local source trees, each once: a bundle does not hold them. They
+	// are the user's own, and must lie beside the lock where it is used.
+	Trees []lockfile.SourceTree
 
 	project Project
 	digest  string
@@ -71,6 +71,11 @@ func NewPlan(project Project, environments []string, all bool, platforms []strin
 	if err != nil {
 		return nil, err
 	}
+	var chosen []*lockfile.Platform
+	for _, t := range targets {
+		chosen = append(chosen, t.platform)
+	}
+	p.Trees = lockfile.SourceTrees(chosen...)
 	return p, p.fill(targets)
 }
 
@@ -139,7 +144,7 @@ type target struct {
 	platform    *lockfile.Platform
 }
 
-// choose fills in Contents, Trees and Skipped.
+// choose fills in Contents and Skipped.
 func (p *Plan) choose(lock *lockfile.Lock, names []string, all bool, platforms []string) (targets []target, err error) {
 	switch {
 	case all:
@@ -152,7 +157,6 @@ func (p *Plan) choose(lock *lockfile.Lock, names []string, all bool, platforms [
 	}
 	var faults []error
 	var absent error
-	var used []*lockfile.Platform
 	for _, name := range unique(names) {
 		env, err := lock.Environment(name)
 		if err != nil {
@@ -182,7 +186,6 @@ func (p *Plan) choose(lock *lockfile.Lock, names []string, all bool, platforms [
 			}
 			p.Contents = append(p.Contents, Content{Environment: name, Platform: subdir})
 			targets = append(targets, target{env, pl})
-			used = append(used, pl)
 		}
 	}
 	switch {
@@ -191,7 +194,6 @@ func (p *Plan) choose(lock *lockfile.Lock, names []string, all bool, platforms [
 	case len(targets) == 0:
 		return nil, absent
 	}
-	p.Trees = lockfile.SourceTrees(used...)
 	return targets, nil
 }
 

@@ -47,9 +47,15 @@ func Describe(ctx context.Context, name, dir string) Source {
 		return s
 	}
 	s.Commit = strings.TrimSpace(commit)
-	changed, why := g.run(ctx, "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty", "--", ".")
+	changed, why := g.changed(ctx, "normal", ".")
 	s.Dirty, s.Unknown = changed != "", why
 	return s
+}
+
+// changed is what differs from the commit in a path, "" = nothing. Submodules count by
+// their commits alone: to compare their files git would run what they name.
+func (g *git) changed(ctx context.Context, untracked, path string) (out, why string) {
+	return g.run(ctx, "status", "--porcelain", "--untracked-files="+untracked, "--ignore-submodules=dirty", "--", path)
 }
 
 // inRepository looks for .git, so that git is not started for nothing.
@@ -108,7 +114,9 @@ func (g *git) run(ctx context.Context, args ...string) (out, why string) {
 			cmd.Env = append(cmd.Env, kv)
 		}
 	}
-	cmd.Env = append(cmd.Env, "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
+	// Of a partial clone git would fetch what is missing, with programs that the
+	// repository names: no protocol is allowed.
+	cmd.Env = append(cmd.Env, "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
 	err := cmd.Run()
 	var exit *exec.ExitError
 	switch {

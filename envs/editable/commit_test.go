@@ -114,3 +114,108 @@ func TestNothingOfTheRepositoryRuns(t *testing.T) {
 		}
 	}
 }
+
+// evil makes a program that tells that it ran, and returns it and a function that
+// fails the test if it did.
+func evil(t *testing.T) (program string, quiet func()) {
+	t.Helper()
+	dir := t.TempDir()
+	program, ran := filepath.Join(dir, "program"), filepath.Join(dir, "ran")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho \"$0 $*\" >> "+ran+"\nexit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return program, func() {
+		t.Helper()
+		if text, err := os.ReadFile(ran); !os.IsNotExist(err) {
+			t.Errorf("a program of the repository ran: %s, %v", text, err)
+		}
+	}
+}
+
+// versioned is a project whose version git tells.
+func versioned(t *testing.T) string {
+	t.Helper()
+	dir := repository(t)
+	text := "[project]\nname = \"p\"\ndynamic = [\"version\"]\n[build-system]\nrequires = [\"setuptools\", \"setuptools-scm\"]\nbuild-backend = \"setuptools.build_meta\"\n[tool.setuptools]\npy-modules = [\"p\"]\n[tool.setuptools_scm]\n"
+	for name, text := range map[string]string{"pyproject.toml": text, "p.py": ""} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	git(t, dir, "add", "-A")
+	git(t, dir, "commit", "-qm", "two")
+	git(t, dir, "tag", "v1.2")
+	return dir
+}
+
+func version(t *testing.T, dir string) string {
+	t.Helper()
+	p, err := editable.Read(editable.Tree{Name: "p", Version: "9", Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Version
+}
+
+// A submodule has a configuration of its own, whose filters git would run to see
+// whether its files were changed.
+func TestNothingOfASubmoduleRuns(t *testing.T) {
+	inner, dir := repository(t), versioned(t)
+	git(t, dir, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", inner, "module")
+	git(t, dir, "commit", "-qm", "three")
+	git(t, dir, "tag", "v1.3")
+	if v := version(t, dir); v != "1.3" {
+		t.Errorf("version %s", v)
+	}
+	program, quiet := evil(t)
+	module := filepath.Join(dir, "module")
+	git(t, module, "config", "filter.e.clean", program)
+	git(t, module, "config", "core.fsmonitor", program)
+	if err := os.WriteFile(filepath.Join(dir, ".git/modules/module/info/attributes"), []byte("* filter=e\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// The same size and another content: git would have to read it.
+	if err := os.WriteFile(filepath.Join(module, "a.txt"), []byte("b\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	editable.Describe(t.Context(), "p", dir)
+	if v := version(t, dir); v != "1.3" {
+		t.Errorf("version %s", v)
+	}
+	quiet()
+	// What git knows without looking into the files counts.
+	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("new\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if v := version(t, dir); !strings.HasPrefix(v, "1.4.dev0+d") {
+		t.Errorf("version %s of a changed tree", v)
+	}
+}
+
+// Of a partial clone git fetches what is missing, with a program that the
+// repository's configuration names, and over the network.
+func TestNothingIsFetchedForAPartialClone(t *testing.T) {
+	origin := versioned(t)
+	git(t, origin, "config", "uploadpack.allowFilter", "true")
+	dir := filepath.Join(t.TempDir(), "clone")
+	git(t, origin, "clone", "-q", "--no-local", "--filter=blob:none", "file://"+origin, dir)
+	program, quiet := evil(t)
+	git(t, dir, "config", "remote.origin.uploadpack", program)
+	git(t, dir, "config", "protocol.file.allow", "always")
+	packs, err := filepath.Glob(filepath.Join(dir, ".git/objects/pack/*.idx"))
+	if err != nil || packs == nil {
+		t.Fatalf("%v, %v", packs, err)
+	}
+	for _, pack := range packs { // the objects are as good as gone
+		if err := os.Remove(pack); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := editable.Describe(t.Context(), "p", dir); s.Unknown == "" {
+		t.Errorf("%+v", s)
+	}
+	if v := version(t, dir); v != "9" {
+		t.Errorf("version %s, want the lock's", v)
+	}
+	quiet()
+}

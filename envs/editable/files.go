@@ -40,7 +40,10 @@ func (p *Project) files(python string) (map[string]File, error) {
 		put(p.finderName()+".py", []byte(p.finderText()))
 		lines = append(lines, "import "+p.finderName())
 	}
-	put(p.pth, []byte(strings.Join(append(lines, p.Paths...), "\n")+"\n"))
+	for _, path := range p.Paths {
+		lines = append(lines, pthLine(path))
+	}
+	put(p.pth, []byte(strings.Join(lines, "\n")+"\n"))
 	put(dist+"/METADATA", []byte(p.metadataText()))
 	put(dist+"/WHEEL", []byte(wheelText))
 	put(dist+"/INSTALLER", []byte(wheel.Installer))

@@ -16,8 +16,8 @@ import (
 const nodeDigits = 9
 
 var (
-	// described is what `git describe --long --dirty` says.
-	described = regexp.MustCompile(`^(.*)-(\d+)-g([0-9a-f]+)(-dirty)?\s*$`)
+	// described is what `git describe --long` says.
+	described = regexp.MustCompile(`^(.*)-(\d+)-g([0-9a-f]+)\s*$`)
 	// tagged is a version in a tag: a name and a dash, or a v, may stand before it.
 	tagged = regexp.MustCompile(`^(?:[\w-]+-)?[vV]?(\d+(?:\.\d+){0,2}[^+]*)(?:\+.*)?$`)
 	// lastNumber of a release.
@@ -55,7 +55,7 @@ func (r *reader) vcsVersion(settings ...string) (string, error) {
 	if !inRepository(r.tree.Dir) || g.harmless(ctx) != "" {
 		return "", nil
 	}
-	out, why := g.run(ctx, "describe", "--dirty", "--tags", "--long", "--abbrev=40", "--match", "*[0-9]*")
+	out, why := g.run(ctx, "describe", "--tags", "--long", "--abbrev=40", "--match", "*[0-9]*")
 	m := described.FindStringSubmatch(out)
 	if why != "" || m == nil {
 		return "", nil
@@ -68,7 +68,11 @@ func (r *reader) vcsVersion(settings ...string) (string, error) {
 	if err != nil {
 		return "", nil // more commits than a number holds: the lock's version will do
 	}
-	dirty := m[4] != ""
+	changed, why := g.changed(ctx, "no", ":/") // of the whole repository
+	if why != "" {
+		return "", nil
+	}
+	dirty := changed != ""
 	if distance == 0 && !dirty {
 		return tag[1], nil
 	}

@@ -109,7 +109,7 @@ func (g given) fill(pkg *CondaPackage) error {
 	pkg.Version = pick(g.version, d.version)
 	pkg.Build = pick(g.build, d.build)
 	pkg.Subdir = pick(g.subdir, derivedSubdir)
-	pkg.Channel = strings.TrimRight(RedactURL(pick(g.channel, at.channel())), "/")
+	pkg.Channel = RedactChannel(pick(g.channel, at.channel()))
 	pkg.BuildNumber = buildNumber(pkg.Build)
 	if g.buildNumber != nil {
 		pkg.BuildNumber = *g.buildNumber

@@ -114,7 +114,7 @@ func readChannels(d *decoder, owner string, v *value) []string {
 		if url == "" {
 			d.failf(channel.line, "a channel of %s has no `url`", owner)
 		}
-		channels = append(channels, strings.TrimRight(RedactURL(url), "/"))
+		channels = append(channels, RedactChannel(url))
 	}
 	return channels
 }

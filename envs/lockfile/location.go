@@ -135,6 +135,12 @@ func RedactURL(location string) string {
 	return head + "://" + authority + dropToken(tail[:stop]) + tail[stop:]
 }
 
+// RedactChannel is RedactURL for the URL of a channel or another directory, in
+// which a token may be all of the path, and without trailing slash.
+func RedactChannel(url string) string {
+	return strings.TrimRight(RedactURL(strings.TrimRight(url, "/")+"/"), "/")
+}
+
 // dropToken removes every /t/<TOKEN> from a path; a channel that is called "t"
 // is known by the subdir behind it.
 func dropToken(p string) string {

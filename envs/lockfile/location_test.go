@@ -28,6 +28,31 @@ func TestRedactURL(t *testing.T) {
 	}
 }
 
+// A server whose only channel is its root: the token is all of the path.
+func TestATokenIsAllOfAChannelsPath(t *testing.T) {
+	const sum = "#sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\n"
+	for name, text := range map[string]string{
+		"list":   "@EXPLICIT\nhttps://conda.example/t/secret-1/linux-64/a-1-0.conda" + sum,
+		"lock":   strings.Replace(lock7("https://conda.example/t/secret-1/linux-64/a-1-0.conda", ""), "https://conda.example/main/\n", "https://conda.example/t/secret-1/\n", 1),
+		"no end": strings.Replace(lock7("https://conda.example/t/secret-1/linux-64/a-1-0.conda", ""), "https://conda.example/main/\n", "https://conda.example/t/secret-1\n", 1),
+	} {
+		lock, err := lockfile.Parse([]byte(text))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		env := lock.Environments[0]
+		pkg := env.Platforms[0].Conda[0]
+		if got := strings.Join(env.Channels, " "); got != "https://conda.example" {
+			t.Errorf("%s: channels %s", name, got)
+		}
+		for _, text := range []string{string(pkg.Record()), pkg.Channel, pkg.Origin()} {
+			if strings.Contains(text, "secret") {
+				t.Errorf("%s: a credential in %s", name, text)
+			}
+		}
+	}
+}
+
 // TestNoCredentialLeaves: whatever a lock is asked, its credentials are in
 // Location and URL only.
 func TestNoCredentialLeaves(t *testing.T) {

@@ -62,7 +62,7 @@ func readV1Channels(d *decoder, v *value) []string {
 		if text == "" {
 			d.failf(v.items[i].line, "a channel has no `url`")
 		}
-		out = append(out, strings.TrimRight(RedactURL(text), "/"))
+		out = append(out, RedactChannel(text))
 	}
 	return out
 }

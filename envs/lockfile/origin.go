@@ -28,5 +28,5 @@ func (c *CondaPackage) Origin() string {
 	}) {
 		return ""
 	}
-	return strings.TrimRight(RedactURL(at.head+path.Dir(path.Dir(at.path))), "/")
+	return RedactChannel(at.head + path.Dir(path.Dir(at.path)))
 }

@@ -54,7 +54,7 @@ func describe(p *lockfile.Platform, known Known) Platform {
 	for _, c := range p.Conda {
 		count(c.SHA256, c.Size)
 	}
-	for _, w := range p.Installed() {
+	for _, w := range p.Installed() { // source trees are not fetched
 		count(w.SHA256, w.Size)
 	}
 	for _, t := range lockfile.SourceTrees(p) {

@@ -52,6 +52,7 @@ type item struct {
 	name, text string // what people see
 	key        string // what is compared: equal keys are the same archive
 	size       int64
+	tree       bool // a local source tree: not fetched
 }
 
 // items are the packages of a platform by name.
@@ -65,13 +66,13 @@ func items(p *lockfile.Platform) map[string]item {
 		if c.Build != "" {
 			text += " " + c.Build
 		}
-		out["conda "+c.Name] = item{c.Name, text, cmp.Or(c.SHA256, c.MD5, c.Location), c.Size}
+		out["conda "+c.Name] = item{c.Name, text, cmp.Or(c.SHA256, c.MD5, c.Location), c.Size, false}
 	}
 	for _, w := range p.PyPI {
-		out["pypi "+normalName(w.Name)] = item{w.Name + " (PyPI)", cmp.Or(w.Version, string(w.Kind)), cmp.Or(w.SHA256, w.Commit, w.Location), w.Size}
+		out["pypi "+normalName(w.Name)] = item{w.Name + " (PyPI)", cmp.Or(w.Version, string(w.Kind)), cmp.Or(w.SHA256, w.Commit, w.Location), w.Size, w.Kind == lockfile.PyPIDirectory}
 	}
 	for _, u := range p.Unsupported {
-		out["other "+u.Name] = item{u.Name, "not supported", u.Location, 0}
+		out["other "+u.Name] = item{u.Name, "not supported", u.Location, 0, false}
 	}
 	return out
 }
@@ -107,7 +108,7 @@ func Compare(older, newer *lockfile.Lock) *Difference {
 				d.Changed = append(d.Changed, e)
 			}
 			for _, x := range items(is[platform]) {
-				if had[x.key] || fetched[x.key] {
+				if had[x.key] || fetched[x.key] || x.tree {
 					continue
 				}
 				fetched[x.key] = true
@@ -128,7 +129,7 @@ func compare(older, newer *lockfile.Platform, had map[string]bool) EnvironmentDi
 	for _, k := range slices.Sorted(maps.Keys(merged(a, b))) {
 		was, before := a[k]
 		is, after := b[k]
-		if after && !had[is.key] {
+		if after && !had[is.key] && !is.tree {
 			e.Fetch++
 			e.FetchBytes += is.size
 			if is.size == 0 {

@@ -148,6 +148,10 @@ const shortestToken = 20
 // hasCredential: a password, a token in the path, or what may be a token in the
 // place of a user.
 func hasCredential(url string) bool {
+	// A channel's URL may end with its token; what has a dot is a file's name.
+	if _, last, found := strings.Cut(strings.TrimRight(url, "/"), "/t/"); found && len(last) >= shortestToken && !strings.ContainsAny(last, "./?#") {
+		return true
+	}
 	if lockfile.RedactURL(url) == url {
 		return false
 	}

@@ -27,6 +27,11 @@ func TestCredentialsInLocksAreFound(t *testing.T) {
 		"- pypi: https://oauth2accesstoken@host.example/a.whl":               0,
 		"- pypi: git+https://gph_0123456789abcdef@host.example/a.git":        1,
 		"url = { a = \"https://x.example\", b = \"https://u:p@y.example\" }": 1,
+		"- url: https://conda.example/t/tk-0123456789abcdef0123/":            1,
+		"- url: https://conda.example/t/tk-0123456789abcdef0123":             1,
+		"- pypi: https://host.example/t/a_wheel_with_a_name-1-py3-none.whl":  0,
+		"- pypi: git+https://host.example/t/repository.git":                  0,
+		"- pypi: git+https://host.example/t/repository":                      0,
 		"://": 0,
 		"- {url: https://conda.example/ch, next: https://u:@conda.example/ch/}\n\n": 1,
 	} {

@@ -23,7 +23,7 @@ func (c *checker) channels(env *lockfile.Environment) error {
 	same := len(wanted) == len(env.Channels)
 	for i, w := range wanted {
 		if !slices.ContainsFunc(env.Channels, func(have string) bool { return sameChannel(w.Name, have) }) {
-			c.add(w.Line, "environment %s: the channel %s of the manifest is not in the lock", env.Name, lockfile.RedactURL(w.Name))
+			c.add(w.Line, "environment %s: the channel %s of the manifest is not in the lock", env.Name, redacted(w.Name))
 			same = false
 		} else if same && settled && !sameChannel(w.Name, env.Channels[i]) {
 			c.add(w.Line, "environment %s: the channels have another order in the lock: %s", env.Name, strings.Join(env.Channels, ", "))
@@ -38,27 +38,74 @@ func (c *checker) channels(env *lockfile.Environment) error {
 	return nil
 }
 
+// redacted is a channel or index as messages show it.
+func redacted(name string) string {
+	if !strings.Contains(name, "://") {
+		return name
+	}
+	return lockfile.RedactChannel(name)
+}
+
 // sameChannel compares a manifest's channel, which may be a name, a URL or a
 // path, with a lock's URL. What host a name belongs to is a setting of pixi's;
 // so is, for a path, where the project lay.
 func sameChannel(wanted, locked string) bool {
 	wanted, locked = strings.TrimRight(wanted, "/"), strings.TrimRight(locked, "/")
+	l, lockErr := url.Parse(locked)
 	if u, err := url.Parse(wanted); err == nil && u.Host != "" {
-		u.User = nil
 		// A token in the path is a credential, which locks do not hold.
 		if rest, ok := strings.CutPrefix(u.Path, "/t/"); ok {
-			if _, after, ok := strings.Cut(rest, "/"); ok {
-				u.Path = "/" + after
-			}
+			_, after, _ := strings.Cut(rest, "/")
+			u.Path = "/" + after
 		}
-		l, err := url.Parse(locked)
-		return err == nil && u.Scheme == l.Scheme && strings.EqualFold(u.Host, l.Host) && strings.TrimRight(u.Path, "/") == strings.TrimRight(l.Path, "/")
+		return lockErr == nil && u.Scheme == l.Scheme && strings.EqualFold(host(u), host(l)) && strings.TrimRight(u.Path, "/") == strings.TrimRight(l.Path, "/")
 	}
-	name := path.Clean(strings.TrimPrefix(wanted, "file://"))
-	if name = strings.TrimLeft(name, "./"); name == "" {
-		return true // a path of dots only: any
+	at := locked
+	if lockErr == nil && l.Scheme != "" {
+		at = l.Path // a URL has blanks and what is not ASCII in another form
 	}
-	return locked == name || strings.HasSuffix(locked, "/"+name)
+	for _, name := range paths(wanted) {
+		if name == "" || at == name || strings.HasSuffix(at, "/"+name) {
+			return true
+		}
+	}
+	return false
+}
+
+// paths are the ends that a locked URL's path may have for a channel that is
+// given as a name, a path or a file: URL; "" = any.
+func paths(wanted string) []string {
+	texts := []string{wanted}
+	if rest, ok := strings.CutPrefix(wanted, "file:"); ok {
+		texts = []string{strings.TrimLeft(rest, "/")}
+		if decoded, err := url.PathUnescape(texts[0]); err == nil {
+			texts = append(texts, decoded)
+		}
+	}
+	for i, text := range texts {
+		text = strings.TrimPrefix(text, "~/") // a home directory, whose is not known
+		text = strings.TrimPrefix(path.Clean(text), "/")
+		for text == ".." || text == "." || strings.HasPrefix(text, "../") {
+			_, text, _ = strings.Cut(text, "/")
+		}
+		texts[i] = text
+	}
+	return texts
+}
+
+// host is a URL's host without the port that its scheme has anyway.
+func host(u *url.URL) string {
+	switch u.Port() {
+	case "443":
+		if u.Scheme == "https" {
+			return u.Hostname()
+		}
+	case "80":
+		if u.Scheme == "http" {
+			return u.Hostname()
+		}
+	}
+	return u.Host
 }
 
 // indexes compares the first index of Python packages.
@@ -68,7 +115,7 @@ func (c *checker) indexes(env *lockfile.Environment) error {
 		return err
 	}
 	if indexes.URL != "" && len(env.Indexes) > 0 && !sameURL(indexes.URL, env.Indexes[0]) {
-		c.add(indexes.Line, "environment %s: the manifest's index is %s, the lock's is %s", env.Name, lockfile.RedactURL(indexes.URL), env.Indexes[0])
+		c.add(indexes.Line, "environment %s: the manifest's index is %s, the lock's is %s", env.Name, redacted(indexes.URL), env.Indexes[0])
 	}
 	return nil
 }

@@ -226,7 +226,7 @@ func (c *platformCheck) pythonIndex(w wanted, p *lockfile.PyPIPackage) {
 	switch {
 	case w.index != "":
 		if !sameURL(w.index, have) {
-			c.here(w.line, "the Python package %s is asked for from %s, and was locked from %s", w.name, lockfile.RedactURL(w.index), have)
+			c.here(w.line, "the Python package %s is asked for from %s, and was locked from %s", w.name, redacted(w.index), have)
 		}
 	case slices.ContainsFunc(c.env.Indexes, func(i string) bool { return sameURL(i, have) }):
 	case slices.ContainsFunc(c.env.FindLinks, func(i string) bool { return sameURL(i, have) }):

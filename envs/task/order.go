@@ -12,7 +12,7 @@ import (
 // Compose returns how a task is run. Errors wrap ErrTask or
 // project.ErrManifest.
 func Compose(r Request) (*Plan, error) {
-	c := &composer{Request: r, plan: &Plan{initCwd: r.InitCwd}, done: map[string]bool{}}
+	c := &composer{Request: r, plan: &Plan{initCwd: r.InitCwd, self: r.Self, environment: r.Environment}, done: map[string]bool{}}
 	if err := c.add(project.TaskCall{Task: r.Name, Args: r.Args}, nil); err != nil {
 		return nil, err
 	}
@@ -22,14 +22,21 @@ func Compose(r Request) (*Plan, error) {
 type composer struct {
 	Request
 	plan *Plan
-	// done are tasks with their arguments that are in the plan.
+	// done are tasks with their environment and arguments that are in the plan.
 	done map[string]bool
 }
 
-// add puts a call behind what it depends on. path are the tasks that led here.
-func (c *composer) add(call project.TaskCall, path []string) error {
+// visit is a task in an environment.
+type visit struct{ task, environment string }
+
+// add puts a call behind what it depends on. path are the tasks that led here,
+// those of other environments included: a circle may lead through several.
+func (c *composer) add(call project.TaskCall, path []visit) error {
 	if call.Environment != "" && call.Environment != c.Environment {
-		return c.elsewhere(call)
+		there := *c
+		there.Environment = call.Environment
+		call.Environment = ""
+		return there.add(call, path)
 	}
 	t, err := find(c.Project, c.Environment, c.Subdir, call.Task)
 	if err != nil {
@@ -38,12 +45,13 @@ func (c *composer) add(call project.TaskCall, path []string) error {
 	if t == nil {
 		by := ""
 		if len(path) > 0 {
-			by = fmt.Sprintf(", on which %s depends", path[len(path)-1])
+			by = fmt.Sprintf(", on which %s depends", path[len(path)-1].task)
 		}
 		return fmt.Errorf("%w: environment %s has no task %q%s; next: hpcenv run --list", ErrTask, c.Environment, call.Task, by)
 	}
-	if slices.Contains(path, t.Name) {
-		return fmt.Errorf("%w: %s:%d: the tasks %s depend on each other in a circle; next: take one dependency out", ErrTask, c.Project.File, t.Line, strings.Join(append(path, t.Name), ", "))
+	here := visit{t.Name, c.Environment}
+	if slices.Contains(path, here) {
+		return fmt.Errorf("%w: %s:%d: the tasks %s depend on each other in a circle; next: take one dependency out", ErrTask, c.Project.File, t.Line, c.circle(append(path, here)))
 	}
 	if t.CleanEnv {
 		return c.unsupported(t, "`clean-env` takes away what Slurm and the site say; leave it out for use on a cluster")
@@ -52,7 +60,7 @@ func (c *composer) add(call project.TaskCall, path []string) error {
 	if err != nil {
 		return err
 	}
-	key := fmt.Sprintf("%q %q", t.Name, append(append([]string{}, call.Args...), named(call.Named)...))
+	key := fmt.Sprintf("%q %q %q", c.Environment, t.Name, append(append([]string{}, call.Args...), named(call.Named)...))
 	if c.done[key] {
 		return nil
 	}
@@ -60,7 +68,7 @@ func (c *composer) add(call project.TaskCall, path []string) error {
 		if dep, err = c.renderCall(t, dep, values); err != nil {
 			return err
 		}
-		if err := c.add(dep, append(slices.Clone(path), t.Name)); err != nil {
+		if err := c.add(dep, append(slices.Clone(path), here)); err != nil {
 			return err
 		}
 	}
@@ -75,21 +83,17 @@ func named(list []project.TaskVariable) (out []string) {
 	return out
 }
 
-// elsewhere runs a task of another environment through this program.
-func (c *composer) elsewhere(call project.TaskCall) error {
-	if call.Named != nil {
-		return fmt.Errorf("%w: task %s of the environment %s is called with arguments by name; next: give them in order", ErrUnsupported, call.Task, call.Environment)
+// circle names the tasks of a path; those of another environment than the
+// plan's, with it.
+func (c *composer) circle(path []visit) string {
+	var out []string
+	for _, v := range path {
+		if v.environment != c.plan.environment {
+			v.task += " (environment " + v.environment + ")"
+		}
+		out = append(out, v.task)
 	}
-	words := append(append(slices.Clone(c.Self), "-e", call.Environment, call.Task), call.Args...)
-	for i := range words {
-		words[i] = quote(words[i])
-	}
-	key := strings.Join(words, " ")
-	if !c.done[key] {
-		c.done[key] = true
-		c.plan.Steps = append(c.plan.Steps, Step{Task: call.Task, Shell: key, Cwd: c.Project.Root})
-	}
-	return nil
+	return strings.Join(out, ", ")
 }
 
 func (c *composer) unsupported(t *project.Task, why string) error {
@@ -205,6 +209,9 @@ func (c *composer) step(t *project.Task, values map[string]string, rest []string
 		}
 	}
 	s := Step{Task: t.Name, Shell: text, Cwd: cwd, Env: t.Env}
+	if c.Environment != c.plan.environment {
+		s.Environment = c.Environment
+	}
 	if s.background, err = judge(text); err != nil {
 		return c.unsupported(t, err.Error())
 	}

@@ -3,6 +3,7 @@ package task
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -18,6 +19,10 @@ func (p *Plan) Script() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "export INIT_CWD=%s\n", quote(p.initCwd))
 	for _, s := range p.Steps {
+		if s.Environment != "" {
+			b.WriteString(p.elsewhere(s) + " || exit\n")
+			continue
+		}
 		fmt.Fprintf(&b, "(\ncd %s || exit\n", quote(s.Cwd))
 		for _, v := range s.Env {
 			fmt.Fprintf(&b, "export %s=%s\n", v.Name, doubleQuote(v.Value))
@@ -30,6 +35,19 @@ func (p *Plan) Script() string {
 		b.WriteString(") || exit\n")
 	}
 	return b.String()
+}
+
+// elsewhere is the command that runs one step in its own environment: this
+// program again, with a script of that step alone. What the step depends on has
+// been run before, once, whichever environment it is in.
+func (p *Plan) elsewhere(s Step) string {
+	words := append(slices.Clone(p.self), "-e", s.Environment, "-x", "--")
+	s.Environment = ""
+	words = append(append(words, Shell...), (&Plan{Steps: []Step{s}, initCwd: p.initCwd}).Script())
+	for i := range words {
+		words[i] = quote(words[i])
+	}
+	return strings.Join(words, " ")
 }
 
 // quote writes a text as one word.

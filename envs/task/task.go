@@ -41,8 +41,8 @@ type Request struct {
 	Name                string
 	// Args as given behind the name.
 	Args []string
-	// Self is the command line of this program up to, without, a task's
-	// environment: how tasks of other environments are run.
+	// Self is the command line of this program up to, without, the options -e
+	// ENVIRONMENT and -x: how the commands of tasks of other environments are run.
 	Self []string
 	// InitCwd is the working directory of the caller (INIT_CWD).
 	InitCwd string
@@ -57,6 +57,8 @@ type Step struct {
 	Cwd string
 	// Env are its variables; values are as between a shell's double quotes.
 	Env []project.TaskVariable
+	// Environment it runs in, if that is not the plan's; "" = the plan's.
+	Environment string
 	// background: the text starts processes that it does not wait for.
 	background bool
 }
@@ -65,8 +67,10 @@ type Step struct {
 type Plan struct {
 	Steps []Step
 	// Notes are what the user should hear.
-	Notes   []string
-	initCwd string
+	Notes       []string
+	initCwd     string
+	self        []string
+	environment string
 }
 
 // Available tells which environments have a task of a name, sorted; the default

@@ -59,6 +59,12 @@ circle = { depends-on = ["circle2"] }
 circle2 = { depends-on = ["circle"] }
 gone = { depends-on = ["nothing"] }
 other-env = { cmd = "echo mine", depends-on = [{ task = "plain", environment = "e", args = ["it's"] }] }
+other-once = { cmd = "echo last", depends-on = ["one", { task = "in-e", environment = "e" }, { task = "in-f", environment = "f", args = [{ y = "q" }] }] }
+in-e = { cmd = "echo two in {{ pixi.environment.name }}", args = [], depends-on = [{ task = "one", environment = "default" }] }
+in-f = { cmd = "echo end in {{ pixi.environment.name }} {{ x }} {{ y }}", args = [{ arg = "x", default = "p" }, "y"], depends-on = [{ task = "in-e", environment = "e" }] }
+round = { cmd = "echo r", depends-on = [{ task = "round2", environment = "e" }] }
+round2 = { cmd = "echo r2", depends-on = [{ task = "round", environment = "default" }] }
+astray = { depends-on = [{ task = "ls", environment = "e" }] }
 backslash = "echo a\\ b \\$HOME"
 badname = { cmd = "true", env = { "A-B" = "x" } }
 which = "echo feature default"
@@ -103,7 +109,7 @@ func load(t *testing.T) *project.Project {
 }
 
 func request(p *project.Project, name string, args ...string) task.Request {
-	return task.Request{Project: p, Environment: "default", Subdir: "linux-64", Name: name, Args: args, Self: []string{"echo", "self"}, InitCwd: "/the start"}
+	return task.Request{Project: p, Environment: "default", Subdir: "linux-64", Name: name, Args: args, Self: []string{"bash", "-c", `echo "$1 $2 $3 $4"; shift 4; exec "$@"`, "self"}, InitCwd: "/the start"}
 }
 
 // Every task does what its text says, with the exit code of what failed.
@@ -139,7 +145,8 @@ func TestRun(t *testing.T) {
 		{"literal", "{{ not }} linux-64 default\n", 0},
 		{"background", "early\nlate\n", 1},
 		{"cached", "cached\n", 0},
-		{"other-env", "self -e e plain it's\nmine\n", 0},
+		{"other-env", "-e e -x --\nplain ROOT it's\nmine\n", 0},
+		{"other-once", "one\n-e e -x --\ntwo in e\n-e f -x --\nend in f p q\nlast\n", 0},
 		{"backslash", "a b $HOME\n", 0},
 		{"which", "feature default\n", 0},
 		{"onlinux", "linux\n", 0},
@@ -188,6 +195,8 @@ func TestRefused(t *testing.T) {
 		"heredoc":     {task.ErrUnsupported, []string{"here-document"}},
 		"quote":       {task.ErrUnsupported, []string{"never closed"}},
 		"circle":      {task.ErrTask, []string{"circle, circle2, circle"}},
+		"round":       {task.ErrTask, []string{"round, round2 (environment e), round depend on each other in a circle"}},
+		"astray":      {task.ErrTask, []string{`environment e has no task "ls", on which astray depends`}},
 		"gone":        {task.ErrTask, []string{`no task "nothing", on which gone depends`, "hpcenv run --list"}},
 		"no-such":     {task.ErrTask, []string{`no task "no-such"`}},
 		"hello":       {task.ErrTask, []string{"needs the argument who", "next: hpcenv run hello WHO [MORE]"}},

@@ -3,6 +3,7 @@ package jobscript
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -146,4 +147,49 @@ func FuzzScan(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What quotes, here-documents and arithmetic hide is not commands, and what stands
+// behind them is.
+func TestScanBehindOddSyntax(t *testing.T) {
+	for script, want := range map[string]string{
+		"echo $'it\\'s' \"a'b\"; pixi run a\n":                                "1",
+		"echo $'a\nb\\\nc'\npixi run a\n":                                     "4",
+		"((y=1<<3)) && pixi run a\npixi run b\n":                              "1 2",
+		"x=$((1<<2))\npixi run a\n":                                           "2",
+		"for ((i=1; i<(2<<1); i++)); do pixi run a; done\npixi run b\n":       "1 2",
+		"((cd x; pixi run a); pixi run b)\n":                                  "1 1",
+		"cat <<-'E F'\n\tpixi run not\n\tE F\npixi run a\n":                   "4",
+		"cat <<\"E\" >x; pixi run a\npixi run not\nE\npixi run b\n":           "1 4",
+		"cat <<A <<B\npixi run not\nA\npixi run not\nB\npixi run a\n":         "6",
+		"cat <<''\npixi run not\n\npixi run a\n":                              "4",
+		"cat <<E\r\npixi run not\r\nE\r\npixi run a\r\n":                      "4",
+		"#!/shared/python/bin/python3\npixi run not\n":                        "",
+		"#!/share/R/bin/Rscript --vanilla\npixi run not\n":                    "",
+		"#!/usr/bin/env -S bash -e\npixi run a\n":                             "2",
+		"#! /bin/sh\npixi run a\n":                                            "2",
+		"#!/usr/bin/env -S LANG=C zsh -f\npixi run a\n":                       "2",
+		"echo ${#a[@]} $#; pixi run a # pixi run not\n# pixi run not\n((1<<2": "1",
+	} {
+		var lines []string
+		for _, w := range Scan([]byte(script), nil) {
+			lines = append(lines, strconv.Itoa(w.Line))
+		}
+		if got := strings.Join(lines, " "); got != want {
+			t.Errorf("%q: lines %q, want %q", script, got, want)
+		}
+	}
+}
+
+// A script as long as Slurm takes costs little more than one of usual length.
+func TestOnlyTheBeginningOfALongScript(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "job.sh")
+	text := "#!/bin/bash\npixi run a\n" + strings.Repeat("pixi run b;", 300<<10)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	data := Read(file, "/", "")
+	if len(data) > 1<<20 || !strings.HasPrefix(text, string(data)) || len(Scan(data, nil)) != 2 {
+		t.Errorf("%d bytes, %d warnings", len(data), len(Scan(data, nil)))
+	}
 }

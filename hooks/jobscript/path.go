@@ -57,8 +57,9 @@ func Path(argv []string) string {
 	return ""
 }
 
-// maxScript bounds the bytes of a script; Slurm's own limit is 4 MiB.
-const maxScript = 4 << 20
+// maxScript bounds the bytes of a script that are looked at. Slurm takes 4 MiB, but
+// what is so long is data behind the commands, and sbatch waits for the answer.
+const maxScript = 256 << 10
 
 // Read finds a script as sbatch does (in the directory dir, else in PATH) and
 // reads it. What is no regular file, or cannot be read, gives nil: sbatch itself

@@ -1,6 +1,7 @@
 package jobscript
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
@@ -19,13 +20,25 @@ const maxNesting = 10
 // passed over. A script of another language gives nothing, or nonsense that no
 // advice fits.
 func commands(text string) []command {
-	if first, _, _ := strings.Cut(text, "\n"); strings.HasPrefix(first, "#!") && !strings.Contains(first, "sh") {
+	if first, _, _ := strings.Cut(text, "\n"); strings.HasPrefix(first, "#!") && !isShell(first[2:]) {
 		return nil
 	}
 	s := &scanner{text: text, line: 1}
 	s.scan(0, 0)
 	slices.SortStableFunc(s.out, func(a, b command) int { return a.line - b.line })
 	return s.out
+}
+
+// isShell tells whether what stands behind #! is a shell: a program whose name
+// ends in sh, also behind env and its options.
+func isShell(line string) bool {
+	for _, word := range strings.Fields(line) {
+		name := path.Base(word)
+		if name != "env" && !strings.HasPrefix(word, "-") && !strings.Contains(word, "=") {
+			return strings.HasSuffix(name, "sh")
+		}
+	}
+	return false
 }
 
 type scanner struct {
@@ -90,6 +103,9 @@ func (s *scanner) scan(depth int, closing byte) {
 			s.escape()
 		case c == '\'':
 			s.single()
+		case s.peek(2) == "$'":
+			s.ansi()
+		case s.peek(2) == "((" && !s.open && s.arithmetic():
 		case c == '"':
 			s.double(depth)
 		case c == '`' || s.peek(2) == "$(":
@@ -174,6 +190,52 @@ func (s *scanner) single() {
 	s.pos = min(len(s.text), s.pos+len(body)+2)
 }
 
+// ansi reads $'…', in which a backslash protects the quote.
+func (s *scanner) ansi() {
+	s.open = true
+	for s.pos += 2; s.pos < len(s.text); s.pos++ {
+		switch c := s.text[s.pos]; c {
+		case '\'':
+			s.pos++
+			return
+		case '\\':
+			if s.pos++; s.peek(1) == "\n" {
+				s.line++
+			}
+			s.word.WriteString(s.peek(1))
+		default:
+			if c == '\n' {
+				s.line++
+			}
+			s.word.WriteByte(c)
+		}
+	}
+}
+
+// arithmetic passes ((…)), in which << begins no here-document, if that is what
+// it is: two subshells may begin so, too.
+func (s *scanner) arithmetic() bool {
+	level := 0
+	for i := s.pos; i < len(s.text); i++ {
+		switch s.text[i] {
+		case '(':
+			level++
+		case ')':
+			level--
+		case '\n':
+			return false
+		}
+		if level == 0 {
+			if s.text[i-1] != ')' {
+				return false
+			}
+			s.pos = i + 1
+			return true
+		}
+	}
+	return false
+}
+
 func (s *scanner) double(depth int) {
 	s.open = true
 	s.pos++
@@ -226,14 +288,26 @@ func (s *scanner) heredoc() {
 	for s.peek(1) == " " || s.peek(1) == "\t" {
 		s.pos++
 	}
-	rest := s.text[s.pos:]
-	n := strings.IndexAny(rest, " \t\n;|&)")
-	if n < 0 {
-		n = len(rest)
+	var end strings.Builder
+	quote, read := byte(0), false
+	for ; s.pos < len(s.text); s.pos++ {
+		c := s.text[s.pos]
+		if c == '\n' || quote == 0 && strings.IndexByte(" \t\r;|&()<>", c) >= 0 {
+			break
+		}
+		read = true
+		switch {
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote = c
+		case quote == 0 && c == '\\':
+		default:
+			end.WriteByte(c)
+		}
 	}
-	h.end = strings.NewReplacer("'", "", `"`, "", `\`, "").Replace(rest[:n])
-	s.pos += n
-	if h.end != "" {
+	h.end = end.String()
+	if read {
 		s.heredocs = append(s.heredocs, h)
 	}
 }

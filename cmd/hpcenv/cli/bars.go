@@ -67,7 +67,7 @@ func label(name string) decor.Decorator {
 // counters and speed say bytes as all other lines do.
 func counters() decor.Decorator {
 	return decor.Any(func(s decor.Statistics) string {
-		return fmt.Sprintf("%s of %s", bytesText(s.Current), bytesText(s.Total))
+		return doneText(s.Current, s.Total)
 	}, decor.WCSyncSpace)
 }
 

@@ -76,6 +76,9 @@ func (a *app) bundleCreate(ctx context.Context, path string, f bundleFlags) erro
 	if f.all && len(f.environments) > 0 {
 		return api.Errorf(api.ExitUsage, "--all and --environment exclude each other\nnext: leave one of them out")
 	}
+	if err := writable(f.out); err != nil { // before anything is fetched for it
+		return err
+	}
 	req, err := a.request(path, f.environments, f.all)
 	if err != nil {
 		return err
@@ -117,6 +120,21 @@ func (a *app) bundleCreate(ctx context.Context, path string, f bundleFlags) erro
 		return aboutLock(err, lock)
 	}
 	return done()
+}
+
+// writable refuses the name of a file that cannot be written.
+func writable(out string) error {
+	const next = "\nnext: -o FILE, a file in a directory that is there"
+	if st, err := os.Stat(out); err == nil && !st.Mode().IsRegular() {
+		return api.Errorf(api.ExitUsage, "the bundle cannot be written: %s is no ordinary file%s", out, next)
+	}
+	dir := filepath.Dir(out)
+	if st, err := os.Stat(dir); err != nil {
+		return &api.Error{Code: api.ExitUsage, Message: fmt.Sprintf("the bundle cannot be written: %v%s", err, next)}
+	} else if !st.IsDir() {
+		return api.Errorf(api.ExitUsage, "the bundle cannot be written: %s is no directory%s", dir, next)
+	}
+	return nil
 }
 
 // downloads is where archives come from: a store of the user's own, which keeps

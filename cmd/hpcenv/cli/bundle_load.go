@@ -50,8 +50,11 @@ What is loaded into the cluster's store is readable by everyone there.`,
 
 func (a *app) bundleLoad(ctx context.Context, file string, f loadFlags) (err error) {
 	membound.Set()
-	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+	if st, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 		return api.Errorf(api.ExitUsage, "%s: there is no such bundle\nnext: give the file that hpcenv bundle create or pixi-pack wrote", file)
+	} else if err == nil && !st.Mode().IsRegular() && !st.IsDir() {
+		// It is read at many places, more than once.
+		return api.Errorf(api.ExitUsage, "%s is neither a file nor a directory\nnext: write the bundle to a file first", file)
 	}
 	b, err := bundle.Open(file)
 	if err != nil {

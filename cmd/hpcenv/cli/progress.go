@@ -68,10 +68,19 @@ func (l *lines) report(e api.Event) {
 			return
 		}
 		l.last = time.Now()
-		fmt.Fprintf(l.w, "fetched %d of %d packages  %s of %s\n", e.PackagesDone, e.PackagesTotal, bytesText(e.BytesDone), bytesText(e.BytesTotal))
+		fmt.Fprintf(l.w, "fetched %d of %d packages  %s\n", e.PackagesDone, e.PackagesTotal, doneText(e.BytesDone, e.BytesTotal))
 	case api.EventNote, api.EventWait:
 		fmt.Fprintln(l.w, e.Text)
 	}
+}
+
+// doneText tells how much of how much is done; a lock that does not tell all sizes
+// gives a total that is too small, or none.
+func doneText(done, total int64) string {
+	if total < done || total == 0 {
+		return bytesText(done)
+	}
+	return bytesText(done) + " of " + bytesText(total)
 }
 
 // plan prints the header once, one line per environment and platform, and the

@@ -49,6 +49,19 @@ func TestFigures(t *testing.T) {
 	}
 }
 
+// A total that is not known, or cannot be right, is not shown.
+func TestDoneOfTotal(t *testing.T) {
+	var out strings.Builder
+	l := &lines{w: &out, head: "x", show: showAll}
+	for _, total := range []int64{0, 1_000_000, 4_500_000, 9_000_000} {
+		l.report(api.Event{Type: api.EventFetch, PackagesDone: 1, PackagesTotal: 2, BytesDone: 4_500_000, BytesTotal: total})
+	}
+	const want = "fetched 1 of 2 packages  4.5 MB\nfetched 1 of 2 packages  4.5 MB\nfetched 1 of 2 packages  4.5 MB of 4.5 MB\nfetched 1 of 2 packages  4.5 MB of 9.0 MB\n"
+	if d := cmp.Diff(want, out.String()); d != "" {
+		t.Error(d)
+	}
+}
+
 func TestPlainLines(t *testing.T) {
 	events := []api.Event{
 		{Type: api.EventPlan, Environment: "default", Platform: "linux-64"},

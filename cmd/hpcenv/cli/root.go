@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -44,6 +45,8 @@ type app struct {
 	elsewhere bool
 	// json: facts, and errors too, are printed as JSON on stdout.
 	json bool
+	// args of the command line.
+	args []string
 	// code, if set, is the exit code of a command that hpcenv ran.
 	code int
 }
@@ -55,7 +58,7 @@ func Main(args []string) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), heeded()...)
 	defer stop()
-	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}
+	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, args: args}
 	root := a.root()
 	root.SetArgs(args)
 	return a.exit(root.ExecuteContext(ctx))
@@ -125,6 +128,8 @@ func (a *app) root() *cobra.Command {
 	root.PersistentFlags().StringVar(&a.store, "store", "", "work on this store, without a daemon (default: HPCENV_STORE, then /etc/hpcenv/hpcenv.conf)")
 	root.PersistentFlags().StringArrayVar(&a.scripts, "run-scripts", nil, "in a store of one's own: run the link scripts of CHANNEL::PACKAGE in a sandbox (repeatable; default: HPCENV_RUN_SCRIPTS, separated by blanks)")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		// Flags behind the wrong one were not read.
+		a.json = a.json || cmd.Flags().Lookup("json") != nil && slices.Contains(a.args, "--json")
 		return api.Errorf(api.ExitUsage, "%v\nnext: %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(a.commands()...)

@@ -25,7 +25,6 @@ func (a *app) adminCmd() *cobra.Command {
 }
 
 func (a *app) verifyCmd() *cobra.Command {
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "verify ID",
 		Short: "Compare a prepared environment with what it should be",
@@ -45,8 +44,9 @@ environments share, is named too. The exit code is 1 if anything differs.`,
 			if err != nil {
 				return err
 			}
-			if asJSON {
+			if a.json {
 				err = a.printJSON(v)
+				a.json = false // what differs is in it; the error is a text
 			} else {
 				err = a.verifyText(v)
 			}
@@ -56,7 +56,7 @@ environments share, is named too. The exit code is 1 if anything differs.`,
 			return api.Errorf(api.ExitFailed, "environment %s is not what it should be\nnext: when no job uses it, the store's owner removes %s, and prepares the lock again", v.ID, toRemove(v))
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	cmd.Flags().BoolVar(&a.json, "json", false, "print one JSON object on stdout, {\"error\": …} if there is nothing to tell")
 	return cmd
 }
 
