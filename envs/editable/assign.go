@@ -3,11 +3,14 @@ package editable
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // assignment is a statement at the top level of a Python source that gives one or
 // more names a constant: a text, or a tuple or list of texts and numbers.
-var assignment = regexp.MustCompile(`(?m)^((?:\w+\s*(?::[^=\n]*)?=\s*)+)(?:"([^"\\\n]*)"|'([^'\\\n]*)'|[(\[]([^()\[\]\n]*)[)\]])[ \t]*(?:;?[ \t]*#[^\n]*)?\r?$`)
+var assignment = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^((?:\w+\s*(?::[^=\n]*)?=\s*)+)(?:"([^"\\\n]*)"|'([^'\\\n]*)'|[(\[]([^()\[\]\n]*)[)\]])[ \t]*(?:;?[ \t]*#[^\n]*)?\r?$`)
+})
 
 // assigned is any statement at the top level that gives a name a value.
 func assigned(source, name string) bool {
@@ -18,7 +21,7 @@ func assigned(source, name string) bool {
 // run. ok is false if the name is not given exactly one constant value.
 func constant(source, name string) (value string, ok bool) {
 	found := map[string]bool{}
-	for _, m := range assignment.FindAllStringSubmatch(source, -1) {
+	for _, m := range assignment().FindAllStringSubmatch(source, -1) {
 		for _, target := range strings.Split(m[1], "=") {
 			target, _, _ = strings.Cut(target, ":")
 			if strings.TrimSpace(target) != name {

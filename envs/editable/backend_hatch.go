@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hpcenv/hpcenv/envs/python/name"
 	"github.com/hpcenv/hpcenv/envs/tomltree"
@@ -126,13 +127,13 @@ func (r *reader) hatchSources() ([]string, error) {
 	return out, nil
 }
 
-var notWord = regexp.MustCompile(`[^\p{L}\p{N}_.]+`)
+var notWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^\p{L}\p{N}_.]+`) })
 
 // hatchDefault is what hatchling takes where nothing is selected: something with
 // the project's name. dir is the directory above it that is taken off; "" = the
 // root.
 func (r *reader) hatchDefault() (selected, dir string, err error) {
-	names := []string{notWord.ReplaceAllString(r.out.Name, "_"), notWord.ReplaceAllString(name.Normalize(r.out.Name), "_")}
+	names := []string{notWord().ReplaceAllString(r.out.Name, "_"), notWord().ReplaceAllString(name.Normalize(r.out.Name), "_")}
 	for _, n := range names {
 		switch {
 		case r.isFile(n, "__init__.py"):
@@ -174,7 +175,9 @@ func (r *reader) hatchHooks() error {
 	return r.forbid("are programs that would have to be run", "tool", "hatch", "metadata", "hooks", "custom")
 }
 
-var hatchPattern = regexp.MustCompile(`(?im)^(?:__version__|VERSION)(?:: str)? *= *(?:"v?([^"\n]+?)"|'v?([^'\n]+?)')`)
+var hatchPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?im)^(?:__version__|VERSION)(?:: str)? *= *(?:"v?([^"\n]+?)"|'v?([^'\n]+?)')`)
+})
 
 // hatchVersion reads [tool.hatch.version].
 func hatchVersion(r *reader) (string, error) {
@@ -196,7 +199,7 @@ func hatchVersion(r *reader) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	pattern := hatchPattern
+	pattern := hatchPattern()
 	if own := r.root.Get(append(at, "pattern")...); own != nil && own.Kind == tomltree.String {
 		// Both languages of patterns agree on what version patterns use.
 		if pattern, err = regexp.Compile("(?m)" + own.Text); err != nil || pattern.SubexpIndex("version") < 0 {

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hpcenv/hpcenv/envs/python/name"
 	"github.com/hpcenv/hpcenv/envs/python/requirement"
@@ -64,11 +65,13 @@ func flitLayout(r *reader) error {
 	return nil
 }
 
-var docstring = regexp.MustCompile(`^(?:\s|#[^\n]*\n)*[rR]?(?:"""\s*([^\n]*?)\s*(?:\n|""")|'''\s*([^\n]*?)\s*(?:\n|''')|"([^"\\\n]*)"|'([^'\\\n]*)')`)
+var docstring = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:\s|#[^\n]*\n)*[rR]?(?:"""\s*([^\n]*?)\s*(?:\n|""")|'''\s*([^\n]*?)\s*(?:\n|''')|"([^"\\\n]*)"|'([^'\\\n]*)')`)
+})
 
 // docLine is the first line of a source's docstring.
 func docLine(source string) string {
-	m := docstring.FindStringSubmatch(source)
+	m := docstring().FindStringSubmatch(source)
 	if m == nil {
 		return ""
 	}

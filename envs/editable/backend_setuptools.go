@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hpcenv/hpcenv/envs/tomltree"
 )
@@ -73,9 +74,11 @@ func setuptoolsLayout(r *reader) error {
 }
 
 // trivial is a setup.py that only calls setup().
-var trivial = regexp.MustCompile(`^(?:(?:from setuptools import setup|import setuptools)\s+)(?:if __name__ == ["']__main__["']:\s+)?(?:setuptools\.)?setup\(\)\s*$`)
+var trivial = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:(?:from setuptools import setup|import setuptools)\s+)(?:if __name__ == ["']__main__["']:\s+)?(?:setuptools\.)?setup\(\)\s*$`)
+})
 
-var pythonComment = regexp.MustCompile(`(?m)^\s*#.*$|\s#[^"'\n]*$`)
+var pythonComment = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\s*#.*$|\s#[^"'\n]*$`) })
 
 // setuptoolsPrograms refuses what is known only by running setuptools.
 func (r *reader) setuptoolsPrograms() error {
@@ -83,7 +86,7 @@ func (r *reader) setuptoolsPrograms() error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err == nil && !trivial.MatchString(strings.TrimSpace(stripDocstring(pythonComment.ReplaceAllString(string(data), "")))) {
+	if err == nil && !trivial().MatchString(strings.TrimSpace(stripDocstring(pythonComment().ReplaceAllString(string(data), "")))) {
 		return r.refuse(0, "move what it says into pyproject.toml, and remove it or leave `setup()` alone in it; or "+buildWheel, "its setup.py is a program that would have to be run (it may have compiled modules)")
 	}
 	data, err = r.file("setup.cfg")
@@ -217,7 +220,7 @@ func excluded(patterns []string, top string) bool {
 	})
 }
 
-var identifier = regexp.MustCompile(`^[\p{L}_][\p{L}\p{N}_]*$`)
+var identifier = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\p{L}_][\p{L}\p{N}_]*$`) })
 
 // importable are the directories and modules of a directory that could be
 // imported by their names, sorted.
@@ -230,9 +233,9 @@ func (r *reader) importable(dir string) (packages, modules []string, err error) 
 		n := e.Name()
 		stem := strings.TrimSuffix(n, ".py")
 		switch {
-		case r.isDir(dir, n) && identifier.MatchString(strings.TrimSuffix(n, "-stubs")) && n != "__pycache__":
+		case r.isDir(dir, n) && identifier().MatchString(strings.TrimSuffix(n, "-stubs")) && n != "__pycache__":
 			packages = append(packages, n)
-		case stem != n && identifier.MatchString(stem):
+		case stem != n && identifier().MatchString(stem):
 			modules = append(modules, stem)
 		}
 	}

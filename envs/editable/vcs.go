@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hpcenv/hpcenv/envs/tomltree"
@@ -17,11 +18,13 @@ const nodeDigits = 9
 
 var (
 	// described is what `git describe --long` says.
-	described = regexp.MustCompile(`^(.*)-(\d+)-g([0-9a-f]+)\s*$`)
+	described = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(.*)-(\d+)-g([0-9a-f]+)\s*$`) })
 	// tagged is a version in a tag: a name and a dash, or a v, may stand before it.
-	tagged = regexp.MustCompile(`^(?:[\w-]+-)?[vV]?(\d+(?:\.\d+){0,2}[^+]*)(?:\+.*)?$`)
+	tagged = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(?:[\w-]+-)?[vV]?(\d+(?:\.\d+){0,2}[^+]*)(?:\+.*)?$`)
+	})
 	// lastNumber of a release.
-	lastNumber = regexp.MustCompile(`^(.*?)(\d+)$`)
+	lastNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(.*?)(\d+)$`) })
 )
 
 // vcsVersion is the version that setuptools-scm (also within hatch-vcs) computes
@@ -56,11 +59,11 @@ func (r *reader) vcsVersion(settings ...string) (string, error) {
 		return "", nil
 	}
 	out, why := g.run(ctx, "describe", "--tags", "--long", "--abbrev=40", "--match", "*[0-9]*")
-	m := described.FindStringSubmatch(out)
+	m := described().FindStringSubmatch(out)
 	if why != "" || m == nil {
 		return "", nil
 	}
-	tag := tagged.FindStringSubmatch(m[1])
+	tag := tagged().FindStringSubmatch(m[1])
 	if tag == nil || strings.Contains(tag[1], ".dev") {
 		return "", nil
 	}
@@ -76,7 +79,7 @@ func (r *reader) vcsVersion(settings ...string) (string, error) {
 	if distance == 0 && !dirty {
 		return tag[1], nil
 	}
-	next := lastNumber.FindStringSubmatch(tag[1])
+	next := lastNumber().FindStringSubmatch(tag[1])
 	if next == nil {
 		return "", nil
 	}

@@ -22,8 +22,10 @@ type EntryPoint struct {
 
 // reference is `module:function [extras]`. What it lets through can be written
 // into a script as it is: nothing of it ends a line or a statement.
-var reference = regexp.MustCompile(
-	`^([\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\-.]+)\s*:\s*([\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\-.]+)(?:\s*\[\s*[^,\s][^\[\]]*\])?\s*$`)
+var reference = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(
+		`^([\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\-.]+)\s*:\s*([\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\-.]+)(?:\s*\[\s*[^,\s][^\[\]]*\])?\s*$`)
+})
 
 // ParseEntryPoints reads the commands of entry_points.txt: the groups
 // console_scripts and gui_scripts, each sorted by name. A name that is not a plain
@@ -55,7 +57,7 @@ func commands(groups map[string]map[string]string, group string) ([]EntryPoint, 
 	maps.Copy(all, own)
 	var out []EntryPoint
 	for _, key := range slices.Sorted(maps.Keys(all)) {
-		m := reference.FindStringSubmatch(all[key])
+		m := reference().FindStringSubmatch(all[key])
 		if m == nil {
 			return nil, fmt.Errorf("entry_points.txt, [%s]: %q = %q is not `command = module:function`: %w",
 				group, shorten(key), shorten(all[key]), cache.ErrIntegrity)
