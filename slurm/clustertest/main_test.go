@@ -135,8 +135,8 @@ func (c *cluster) condition(cond string) (bool, error) {
 	switch cond {
 	case "aarch64":
 		return c.aarch64, nil
-	case "bwrap":
-		return c.command("sh", "-c", "command -v bwrap").Run() == nil, nil
+	case "bwrap", "git":
+		return c.command("sh", "-c", "command -v "+cond).Run() == nil, nil
 	}
 	return false, fmt.Errorf("unknown condition %q", cond)
 }
