@@ -64,7 +64,7 @@ func (b *Budget) decoder(ctx context.Context, in io.Reader) (io.Reader, func(), 
 
 func newDecoder(in io.Reader) (*zstd.Decoder, error) {
 	// The archive's sha256 was checked: its frames' own sums tell nothing more.
-	return zstd.NewReader(in, zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderConcurrency(2), zstd.WithDecoderLowmem(true), zstd.IgnoreChecksum(true))
+	return zstd.NewReader(in, zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.IgnoreChecksum(true))
 }
 
 func (b *Budget) take(in io.Reader) (*zstd.Decoder, error) {
