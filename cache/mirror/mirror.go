@@ -6,6 +6,7 @@
 package mirror
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"path"
@@ -78,10 +79,10 @@ func New(rules []Rule) (*List, error) {
 func normal(raw string) (string, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Scheme == "" || u.Host == "" && u.Scheme != "file" {
-		return "", fmt.Errorf("it is not a URL with a scheme and a host")
+		return "", errors.New("it is not a URL with a scheme and a host")
 	}
 	if u.RawQuery != "" || u.Fragment != "" {
-		return "", fmt.Errorf("it has a query or a fragment")
+		return "", errors.New("it has a query or a fragment")
 	}
 	return strings.ToLower(u.Scheme) + "://" + strings.ToLower(u.Host) + strings.TrimRight(u.EscapedPath(), "/"), nil
 }

@@ -1,11 +1,14 @@
 package lockfile
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/hpcenv/hpcenv/envs/python/name"
 )
 
 // pypiName is what a Python package may be called (core metadata).
@@ -135,7 +138,7 @@ func (p *PyPIPackage) completeGit(location string) error {
 	}
 	p.Local = scheme(rest) == "file"
 	if p.Commit == "" {
-		return fmt.Errorf("its location names no commit (40 hex digits behind #): what is installed would depend on the day")
+		return errors.New("its location names no commit (40 hex digits behind #): what is installed would depend on the day")
 	}
 	return nil
 }
@@ -152,10 +155,4 @@ func archiveSuffix(name string) bool {
 
 // NormalizedName is the name as it is compared: lower case, runs of - _ . as
 // one - (PEP 503).
-func (p *PyPIPackage) NormalizedName() string { return normalizedName(p.Name) }
-
-var nameRuns = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[-_.]+`) })
-
-func normalizedName(name string) string {
-	return strings.ToLower(nameRuns().ReplaceAllLiteralString(name, "-"))
-}
+func (p *PyPIPackage) NormalizedName() string { return name.Normalize(p.Name) }

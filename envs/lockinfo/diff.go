@@ -69,7 +69,7 @@ func items(p *lockfile.Platform) map[string]item {
 		out["conda "+c.Name] = item{c.Name, text, cmp.Or(c.SHA256, c.MD5, c.Location), c.Size, false}
 	}
 	for _, w := range p.PyPI {
-		out["pypi "+normalName(w.Name)] = item{w.Name + " (PyPI)", cmp.Or(w.Version, string(w.Kind)), cmp.Or(w.SHA256, w.Commit, w.Location), w.Size, w.Kind == lockfile.PyPIDirectory}
+		out["pypi "+w.NormalizedName()] = item{w.Name + " (PyPI)", cmp.Or(w.Version, string(w.Kind)), cmp.Or(w.SHA256, w.Commit, w.Location), w.Size, w.Kind == lockfile.PyPIDirectory}
 	}
 	for _, u := range p.Unsupported {
 		out["other "+u.Name] = item{u.Name, "not supported", u.Location, 0, false}

@@ -44,7 +44,7 @@ func stack(p *lockfile.Platform) []Component {
 			}
 		}
 		for _, w := range p.PyPI {
-			if matches(x.pypi, normalName(w.Name)) {
+			if matches(x.pypi, w.NormalizedName()) {
 				found = append(found, Component{Part: x.part, Package: w.Name + "-" + w.Version, Origin: "PyPI"})
 			}
 		}
@@ -63,22 +63,4 @@ func condaOrigin(c *lockfile.CondaPackage) string {
 		return "local file"
 	}
 	return "direct URL"
-}
-
-// normalName is a Python package's name as PEP 503 compares it.
-func normalName(name string) string {
-	var b strings.Builder
-	dash := false
-	for _, r := range strings.ToLower(name) {
-		if r == '-' || r == '_' || r == '.' {
-			dash = b.Len() > 0
-			continue
-		}
-		if dash {
-			b.WriteByte('-')
-			dash = false
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
 }

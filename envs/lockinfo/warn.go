@@ -109,7 +109,7 @@ func skew(env *lockfile.Environment) []string {
 			add(c.Name, c.Version, p.Name)
 		}
 		for _, w := range p.PyPI {
-			add(normalName(w.Name)+" (PyPI)", w.Version, p.Name)
+			add(w.NormalizedName()+" (PyPI)", w.Version, p.Name)
 		}
 	}
 	var out []string

@@ -22,11 +22,7 @@ var (
 func DemoChannel(t testing.TB) string {
 	t.Helper()
 	channelOnce.Do(func() {
-		cmd := exec.Command(filepath.Join(root(t), "contrib", "demo", "channel.sh"), "path")
-		cmd.Stderr = os.Stderr
-		var out []byte
-		out, channelErr = cmd.Output()
-		channelDir = strings.TrimSpace(string(out))
+		channelDir, channelErr = scriptPath(t, "contrib/demo/channel.sh")
 	})
 	if channelErr == nil {
 		return channelDir
@@ -36,4 +32,13 @@ func DemoChannel(t testing.TB) string {
 	}
 	t.Skipf("DEMO CHANNEL ABSENT: this test was not run: contrib/demo/channel.sh path: %v", channelErr)
 	return ""
+}
+
+// scriptPath asks a script of the repository for the place of what it makes.
+func scriptPath(t testing.TB, script string) (string, error) {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(root(t), filepath.FromSlash(script)), "path")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	return strings.TrimSpace(string(out)), err
 }

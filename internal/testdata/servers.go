@@ -3,9 +3,6 @@ package testdata
 import (
 	"net"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 )
@@ -23,11 +20,7 @@ var (
 func Servers(t testing.TB) string {
 	t.Helper()
 	serversOnce.Do(func() {
-		cmd := exec.Command(filepath.Join(root(t), "contrib", "setup", "servers.sh"), "path")
-		cmd.Stderr = os.Stderr
-		var out []byte
-		out, serversErr = cmd.Output()
-		serversDir = strings.TrimSpace(string(out))
+		serversDir, serversErr = scriptPath(t, "contrib/setup/servers.sh")
 	})
 	if serversErr == nil {
 		return serversDir

@@ -2,6 +2,7 @@ package uvlock
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -75,7 +76,7 @@ func parseGit(location string) (repository, error) {
 	base, query, _ := strings.Cut(rest, "?")
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return repository{}, fmt.Errorf("the query of its git source cannot be read")
+		return repository{}, errors.New("the query of its git source cannot be read")
 	}
 	r := repository{commit: strings.ToLower(commit), subdirectory: values.Get("subdirectory")}
 	for _, key := range []string{"rev", "tag", "branch"} {
@@ -90,7 +91,7 @@ func parseGit(location string) (repository, error) {
 		r.url += "?" + values.Encode()
 	}
 	if b, err := hex.DecodeString(r.commit); err != nil || len(b) != 20 && len(b) != 32 {
-		return repository{}, fmt.Errorf("its git source names no commit (40 hex digits behind the #)")
+		return repository{}, errors.New("its git source names no commit (40 hex digits behind the #)")
 	}
 	return r, nil
 }
