@@ -217,11 +217,14 @@ func (c *cluster) cmdTrace(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: trace NODE FILE COMMAND…")
 	}
 	// Once in a while strace misses the thread that starts slurmstepd.
-	for range 3 {
+	for try := range 5 {
+		time.Sleep(time.Duration(try) * time.Second / 2)
 		c.traceOnce(ts, args[0], ts.MkAbs(args[1]), args[2:])
-		if strings.Contains(ts.ReadFile(args[1]), "slurmstepd") {
+		trace := ts.ReadFile(args[1])
+		if strings.Contains(trace, "slurmstepd") {
 			return
 		}
+		ts.Logf("try %d: a trace of %d bytes without slurmstepd:\n%.2000s", try+1, len(trace), trace)
 	}
 	ts.Fatalf("the trace does not show slurmstepd: strace did not work")
 }
@@ -231,7 +234,7 @@ func (c *cluster) traceOnce(ts *testscript.TestScript, node, file string, comman
 	ts.Check(err)
 	cmd := exec.Command("strace", "-f", "-qq", "-e", "trace=file,process", "-o", file, "-p", pid)
 	ts.Check(cmd.Start())
-	ts.Check(poll(20*time.Second, "strace to follow slurmd", func() (bool, error) { return traced(pid) }))
+	ts.Check(poll(20*time.Second, "strace to follow slurmd", func() (bool, error) { return traced(pid, cmd.Process.Pid) }))
 	err = ts.Exec("u1", command...)
 	killErr := cmd.Process.Signal(os.Interrupt)
 	waitErr := ignoreExit(cmd.Wait())
@@ -240,8 +243,8 @@ func (c *cluster) traceOnce(ts *testscript.TestScript, node, file string, comman
 	ts.Check(waitErr)
 }
 
-// traced tells whether all threads of a process have a tracer.
-func traced(pid string) (bool, error) {
+// traced tells whether all threads of a process have this tracer.
+func traced(pid string, tracer int) (bool, error) {
 	threads, err := filepath.Glob("/proc/" + pid + "/task/*/status")
 	if err != nil || len(threads) == 0 {
 		return false, errors.Join(err, errors.New("no process "+pid))
@@ -254,7 +257,7 @@ func traced(pid string) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if strings.Contains(string(status), "TracerPid:\t0\n") {
+		if !strings.Contains(string(status), fmt.Sprintf("TracerPid:\t%d\n", tracer)) {
 			return false, nil
 		}
 	}
