@@ -9,9 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -57,6 +59,7 @@ type Config struct {
 
 	Fetch     Fetch     `mapstructure:"fetch"`
 	Inventory Inventory `mapstructure:"inventory"`
+	Nodes     Nodes     `mapstructure:"nodes"`
 	Scripts   Scripts   `mapstructure:"scripts"`
 	Tmp       Tmp       `mapstructure:"tmp"`
 }
@@ -125,6 +128,15 @@ type Inventory struct {
 	Scontrol string `mapstructure:"scontrol"`
 }
 
+// Nodes is how nodes tell what they are.
+type Nodes struct {
+	// Listen is the TCP address (host:port, or :port) at which they do, with MUNGE;
+	// "" = nowhere, then Slurm's word is all that is known of them.
+	Listen string `mapstructure:"listen"`
+	// MungeSocket is munged's; "" = MUNGE's default.
+	MungeSocket string `mapstructure:"munge_socket"`
+}
+
 // Tmp is what becomes of unfinished work.
 type Tmp struct {
 	// Keep is the age at which it is removed.
@@ -150,6 +162,8 @@ var defaults = map[string]any{
 	"fetch.credentials":     "",
 	"inventory.refresh":     5 * time.Minute,
 	"inventory.scontrol":    "",
+	"nodes.listen":          "",
+	"nodes.munge_socket":    "",
 	"scripts.allow":         []ScriptRule{},
 	"scripts.spool":         "",
 	"scripts.job_platforms": []string{},
@@ -263,6 +277,16 @@ func readEnviron(v *viper.Viper, environ []string) error {
 	return nil
 }
 
+// isHostPort tells whether s can be listened to.
+func isHostPort(s string) bool {
+	_, port, err := net.SplitHostPort(s)
+	if err != nil {
+		return false
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0
+}
+
 // Offer is what the configuration says of interpreters.
 func (c *Config) Offer() *pyenv.Offer {
 	return &pyenv.Offer{Glibc: c.Glibc, Interpreters: c.Interpreters, Place: Path + " of the daemon's host"}
@@ -289,6 +313,8 @@ func (c *Config) check() error {
 		return bad("fetch.credentials", "%q is not an absolute path", c.Fetch.Credentials)
 	case c.Inventory.Refresh < time.Second:
 		return bad("inventory.refresh", "%v is less than a second", c.Inventory.Refresh)
+	case c.Nodes.Listen != "" && !isHostPort(c.Nodes.Listen):
+		return bad("nodes.listen", "%q is not host:port or :port", c.Nodes.Listen)
 	case c.Tmp.Keep < time.Hour:
 		return bad("tmp.keep", "%v is less than an hour; work that still runs would be removed", c.Tmp.Keep)
 	case len(c.Scripts.JobPlatforms) > 0 && !filepath.IsAbs(c.Scripts.Spool):

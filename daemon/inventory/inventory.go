@@ -1,9 +1,8 @@
-// Package inventory keeps what the cluster's nodes are as immutable snapshots
-// in the store: inventory/<digest>.json, with inventory/current naming the
-// newest.
+// Package inventory keeps what the cluster's nodes are as immutable snapshots in the
+// store (hooks/snapshot), and what nodes told of themselves.
 //
-// Enters: Slurm's answers (slurm/queries) or, on a host without Slurm, the host
-// itself. Leaves: an Inventory.
+// Enters: Slurm's answers (slurm/queries), the facts that nodes send, or, on a host
+// without Slurm, the host itself. Leaves: a Snapshot.
 package inventory
 
 import (
@@ -24,42 +23,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hpcenv/hpcenv/cache"
+	"github.com/hpcenv/hpcenv/hooks/facts"
+	"github.com/hpcenv/hpcenv/hooks/snapshot"
 	"github.com/hpcenv/hpcenv/slurm/queries"
 )
-
-// Version of the file's form.
-const Version = 1
-
-// Inventory is one snapshot.
-type Inventory struct {
-	Version int `json:"version"`
-	// Cluster is Slurm's ClusterName; "" without Slurm.
-	Cluster string         `json:"cluster"`
-	Nodes   []queries.Node `json:"nodes"`
-}
-
-// Platforms counts nodes by conda subdir; nodes of which Slurm does not know
-// the architecture yet do not count.
-func (i *Inventory) Platforms() map[string]int {
-	out := map[string]int{}
-	for _, n := range i.Nodes {
-		if n.Platform != "" {
-			out[n.Platform]++
-		}
-	}
-	return out
-}
-
-// complete tells whether every node has told its architecture. One that has not
-// may do so any moment (it is just starting), so such an answer does not age.
-func (i *Inventory) complete() bool {
-	for _, n := range i.Nodes {
-		if n.Platform == "" {
-			return false
-		}
-	}
-	return true
-}
 
 // Keeper reads and refreshes a store's inventory.
 type Keeper struct {
@@ -78,11 +45,16 @@ type Keeper struct {
 
 	mu      sync.Mutex
 	cluster string
+	// nodes as Slurm had them when it was last asked.
+	nodes []queries.Node
+	asked time.Time
+
+	reports reports
 }
 
 // Current returns an inventory no older than MaxAge. note is a line for people
 // if Slurm could not be asked and an older answer had to do.
-func (k *Keeper) Current(ctx context.Context) (inv *Inventory, note string, err error) {
+func (k *Keeper) Current(ctx context.Context) (inv *snapshot.Snapshot, note string, err error) {
 	age := k.MaxAge
 	if age == 0 {
 		age = time.Minute
@@ -90,7 +62,7 @@ func (k *Keeper) Current(ctx context.Context) (inv *Inventory, note string, err 
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	stored, at, serr := k.read()
-	if serr == nil && time.Since(at) < age && stored.complete() {
+	if serr == nil && time.Since(at) < age && stored.Complete() {
 		return stored, "", nil
 	}
 	inv, err = k.refresh(ctx)
@@ -103,7 +75,7 @@ func (k *Keeper) Current(ctx context.Context) (inv *Inventory, note string, err 
 // Known returns the newest inventory there is without asking Slurm; with HostOnly
 // and none, this host, which note then says. Otherwise a store without one is a
 // cache.ErrNotFound error.
-func (k *Keeper) Known() (inv *Inventory, note string, err error) {
+func (k *Keeper) Known() (inv *snapshot.Snapshot, note string, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	stored, _, err := k.read()
@@ -111,18 +83,18 @@ func (k *Keeper) Known() (inv *Inventory, note string, err error) {
 		return stored, "", err
 	}
 	// Not published: it is no answer of Slurm's.
-	inv, err = host()
+	inv, err = host(context.Background())
 	return inv, "Slurm was not asked for its nodes (offline): this host stands for them", err
 }
 
 // Refresh asks Slurm and publishes what is new.
-func (k *Keeper) Refresh(ctx context.Context) (*Inventory, error) {
+func (k *Keeper) Refresh(ctx context.Context) (*snapshot.Snapshot, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.refresh(ctx)
 }
 
-func (k *Keeper) refresh(ctx context.Context) (*Inventory, error) {
+func (k *Keeper) refresh(ctx context.Context) (*snapshot.Snapshot, error) {
 	inv, err := k.ask(ctx)
 	if err != nil || k.ReadOnly {
 		return inv, err
@@ -134,7 +106,7 @@ func (k *Keeper) refresh(ctx context.Context) (*Inventory, error) {
 }
 
 // publish keeps inv as the newest.
-func (k *Keeper) publish(inv *Inventory) error {
+func (k *Keeper) publish(inv *snapshot.Snapshot) error {
 	data, err := json.Marshal(inv)
 	if err != nil {
 		return fmt.Errorf("inventory: %w", err)
@@ -164,11 +136,11 @@ func (k *Keeper) save(path, text string) error {
 }
 
 // ask asks Slurm, or looks at the host where that is what counts.
-func (k *Keeper) ask(ctx context.Context) (*Inventory, error) {
+func (k *Keeper) ask(ctx context.Context) (*snapshot.Snapshot, error) {
 	nodes, err := k.Slurm.Nodes(ctx)
 	if err != nil {
 		if k.HostOnly && ctx.Err() == nil {
-			return host()
+			return host(ctx)
 		}
 		return nil, fmt.Errorf("inventory: %w", err)
 	}
@@ -177,52 +149,43 @@ func (k *Keeper) ask(ctx context.Context) (*Inventory, error) {
 			return nil, fmt.Errorf("inventory: %w", err)
 		}
 	}
-	return &Inventory{Version: Version, Cluster: k.cluster, Nodes: nodes}, nil
+	partitions, err := k.Slurm.Partitions(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("inventory: %w", err)
+	}
+	k.nodes, k.asked = nodes, time.Now()
+	told, err := k.factsOf()
+	if err != nil {
+		return nil, err
+	}
+	return Build(k.cluster, nodes, partitions, told), nil
 }
 
-// host is an inventory of this host alone.
-func host() (*Inventory, error) {
+// host is a snapshot of this host alone.
+func host(ctx context.Context) (*snapshot.Snapshot, error) {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
 		return nil, fmt.Errorf("inventory: uname: %w", err)
 	}
-	arch := unix.ByteSliceToString(u.Machine[:])
-	n := queries.Node{Name: unix.ByteSliceToString(u.Nodename[:]), Arch: arch, Platform: queries.Platform(arch)}
-	return &Inventory{Version: Version, Nodes: []queries.Node{n}}, nil
+	arch, name := unix.ByteSliceToString(u.Machine[:]), unix.ByteSliceToString(u.Nodename[:])
+	node := queries.Node{Name: name, Arch: arch, Platform: queries.Platform(arch)}
+	return Build("", []queries.Node{node}, nil, map[string]*facts.Facts{name: facts.Read(ctx, "/")}), nil
 }
 
 // read returns the stored snapshot and when it was last found right.
-func (k *Keeper) read() (*Inventory, time.Time, error) {
+func (k *Keeper) read() (*snapshot.Snapshot, time.Time, error) {
 	return Read(k.Store)
 }
 
 // Read returns the newest snapshot of a store and when it was last found right.
 // A store without one is a cache.ErrNotFound error.
-func Read(s *cache.Store) (*Inventory, time.Time, error) {
-	dir := filepath.Join(s.Root(), "inventory")
-	current := filepath.Join(dir, "current")
-	st, err := os.Stat(current)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, time.Time{}, fmt.Errorf("%w: %s has no inventory yet", cache.ErrNotFound, s.Root())
+func Read(s *cache.Store) (*snapshot.Snapshot, time.Time, error) {
+	snap, _, at, err := snapshot.Read(s.Root())
+	switch {
+	case errors.Is(err, snapshot.ErrNone):
+		return nil, time.Time{}, fmt.Errorf("%w: %w", cache.ErrNotFound, err)
+	case err != nil:
+		return nil, time.Time{}, fmt.Errorf("%w: %w", cache.ErrStore, err)
 	}
-	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("%w: inventory: %w", cache.ErrStore, err)
-	}
-	name, err := os.ReadFile(current)
-	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("%w: inventory: %w", cache.ErrStore, err)
-	}
-	digest := strings.TrimSpace(string(name))
-	if len(digest) != sha256.Size*2 || strings.Trim(digest, "0123456789abcdef") != "" {
-		return nil, time.Time{}, fmt.Errorf("%w: %s does not hold a digest", cache.ErrStore, current)
-	}
-	data, err := os.ReadFile(filepath.Join(dir, digest+".json"))
-	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("%w: inventory: %w", cache.ErrStore, err)
-	}
-	inv := new(Inventory)
-	if err := json.Unmarshal(data, inv); err != nil {
-		return nil, time.Time{}, fmt.Errorf("%w: inventory/%s.json: %w", cache.ErrStore, digest, err)
-	}
-	return inv, st.ModTime(), nil
+	return snap, at, nil
 }

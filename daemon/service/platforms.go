@@ -9,11 +9,12 @@ import (
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/daemon/inventory"
+	"github.com/hpcenv/hpcenv/hooks/snapshot"
 )
 
 // clusterPlatforms is prepare's question.
 func (s *Service) clusterPlatforms(ctx context.Context) (platforms, notes []string, err error) {
-	var inv *inventory.Inventory
+	var inv *snapshot.Snapshot
 	var note string
 	if s.opts.Inventory != nil {
 		inv, note, err = s.opts.Inventory.Current(ctx)
@@ -32,7 +33,7 @@ func (s *Service) clusterPlatforms(ctx context.Context) (platforms, notes []stri
 // knownPlatforms is clusterPlatforms without asking Slurm, which would be over
 // the network.
 func (s *Service) knownPlatforms(context.Context) (platforms, notes []string, err error) {
-	var inv *inventory.Inventory
+	var inv *snapshot.Snapshot
 	var note string
 	if s.opts.Inventory != nil {
 		inv, note, err = s.opts.Inventory.Known()

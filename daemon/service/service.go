@@ -16,6 +16,7 @@ import (
 	"github.com/hpcenv/hpcenv/envs/linkscript"
 	"github.com/hpcenv/hpcenv/envs/prepare"
 	"github.com/hpcenv/hpcenv/envs/pyenv"
+	"github.com/hpcenv/hpcenv/hooks/snapshot"
 	"github.com/hpcenv/hpcenv/internal/version"
 )
 
@@ -214,7 +215,7 @@ func (s *Service) Status(ctx context.Context) (*api.Status, error) {
 		return st, nil
 	}
 	st.Store, st.PrefixRoot = s.opts.Store.Root(), s.opts.Store.Format().PrefixRoot
-	var inv *inventory.Inventory
+	var inv *snapshot.Snapshot
 	var err error
 	if s.opts.Inventory != nil {
 		inv, _, err = s.opts.Inventory.Current(ctx)

@@ -34,6 +34,11 @@ type Conf struct {
 	// Interpreters is the file that lists Pythons for locks that name none; "" = none
 	// is named.
 	Interpreters string
+	// Daemon is where hpcenvd serves other hosts, as host:port; "" = nowhere. Owner is
+	// the account that it runs as, by name or number.
+	Daemon, Owner string
+	// MungeSocket is munged's; "" = MUNGE's default.
+	MungeSocket string
 	// Own: Store is the user's own default, nothing was configured.
 	Own bool
 }
@@ -146,7 +151,10 @@ func Read(path string) (Conf, error) {
 
 func parse(path, text string) (Conf, error) {
 	var c Conf
-	keys := map[string]*string{"socket": &c.Socket, "store": &c.Store, "prefix_root": &c.PrefixRoot, "interpreters": &c.Interpreters}
+	paths := map[string]*string{
+		"socket": &c.Socket, "store": &c.Store, "prefix_root": &c.PrefixRoot, "interpreters": &c.Interpreters, "munge_socket": &c.MungeSocket,
+	}
+	words := map[string]*string{"daemon": &c.Daemon, "owner": &c.Owner}
 	n := 0
 	for line := range strings.Lines(text) {
 		n++
@@ -160,21 +168,24 @@ func parse(path, text string) (Conf, error) {
 			return Conf{}, fmt.Errorf("%w: %s:%d: want `key = value`", ErrConf, path, n)
 		}
 		if key == "mirror" {
-			words := strings.Fields(value)
-			if len(words) < 2 {
+			parts := strings.Fields(value)
+			if len(parts) < 2 {
 				// What stands there may hold a password.
 				return Conf{}, fmt.Errorf("%w: %s:%d: want `mirror = PREFIX URL…`", ErrConf, path, n)
 			}
-			c.Mirrors = append(c.Mirrors, Mirror{words[0], words[1:]})
+			c.Mirrors = append(c.Mirrors, Mirror{parts[0], parts[1:]})
 			continue
 		}
-		at, known := keys[key]
+		at, isPath := paths[key]
+		if !isPath {
+			at = words[key]
+		}
 		switch {
-		case !known:
-			return Conf{}, fmt.Errorf("%w: %s:%d: unknown key %q; known are socket, store, prefix_root, interpreters, mirror", ErrConf, path, n, key)
+		case at == nil:
+			return Conf{}, fmt.Errorf("%w: %s:%d: unknown key %q; known are socket, store, prefix_root, interpreters, mirror, daemon, owner, munge_socket", ErrConf, path, n, key)
 		case *at != "":
 			return Conf{}, fmt.Errorf("%w: %s:%d: %s a second time", ErrConf, path, n, key)
-		case !filepath.IsAbs(value):
+		case isPath && !filepath.IsAbs(value):
 			return Conf{}, fmt.Errorf("%w: %s:%d: %s must be an absolute path, have %q", ErrConf, path, n, key, value)
 		}
 		*at = value

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/service"
 	"github.com/hpcenv/hpcenv/envs/linkscript"
 	"github.com/hpcenv/hpcenv/envs/prepare"
+	"github.com/hpcenv/hpcenv/internal/munge"
 	"github.com/hpcenv/hpcenv/slurm/queries"
 )
 
@@ -49,24 +51,51 @@ func run(ctx context.Context, conf *config.Config, log *slog.Logger) (err error)
 	if err != nil {
 		return err
 	}
-	served := make(chan error, 1)
-	go func() { served <- srv.Serve(listener) }()
-	stopSchedules, err := schedule(conf, store, keeper, log)
+	served := make(chan error, 2)
+	go func() { served <- about("socket "+conf.Socket, srv.Serve(listener)) }()
+	remote, err := serveNodes(conf.Nodes, keeper, log, served)
 	if err != nil {
 		return errors.Join(err, srv.Close(ctx))
+	}
+	stopSchedules, err := schedule(conf, store, keeper, log)
+	if err != nil {
+		return errors.Join(err, remote(ctx), srv.Close(ctx))
 	}
 	log.Info("hpcenvd serves", "version", service.Version(), "store", conf.Store, "prefix_root", conf.PrefixRoot, "socket", conf.Socket)
 	notify(log, sd.SdNotifyReady)
 	select {
 	case err = <-served:
-		err = fmt.Errorf("socket %s: %w", conf.Socket, err)
 	case <-ctx.Done():
 		log.Info("hpcenvd stops")
 	}
 	notify(log, sd.SdNotifyStopping)
 	end, cancel := context.WithTimeout(context.Background(), stopWithin)
 	defer cancel()
-	return errors.Join(err, stopSchedules(), srv.Close(end))
+	return errors.Join(err, stopSchedules(), remote(end), srv.Close(end))
+}
+
+// about puts before an error what it is about.
+func about(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// serveNodes listens to nodes of the cluster, if the configuration says where. stop
+// ends it.
+func serveNodes(c config.Nodes, keeper *inventory.Keeper, log *slog.Logger, served chan<- error) (stop func(context.Context) error, err error) {
+	if c.Listen == "" {
+		return func(context.Context) error { return nil }, nil
+	}
+	l, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("nodes.listen: %w", err)
+	}
+	r := server.NewRemote(keeper, munge.Munge{Socket: c.MungeSocket}, server.Options{Log: log, Classify: service.Classify})
+	go func() { served <- about("nodes.listen "+c.Listen, r.Serve(l)) }()
+	log.Info("hpcenvd listens to nodes", "address", l.Addr())
+	return r.Close, nil
 }
 
 // scripts is what the configuration says of link scripts.

@@ -19,6 +19,10 @@ import (
 // cleanEvery is the time between two clean-ups of unfinished work.
 const cleanEvery = time.Hour
 
+// publishEvery is how long what a node told may wait for what others tell: after a
+// boot of the whole cluster all tell at once.
+const publishEvery = 2 * time.Second
+
 // schedule starts what happens by the clock; stop ends it.
 func schedule(conf *config.Config, store *cache.Store, keeper *inventory.Keeper, log *slog.Logger) (stop func() error, err error) {
 	opts := []gocron.SchedulerOption{gocron.WithStopTimeout(10 * time.Second)}
@@ -44,9 +48,16 @@ func schedule(conf *config.Config, store *cache.Store, keeper *inventory.Keeper,
 		case err != nil:
 			log.Warn("inventory was not refreshed", "err", err)
 		default:
-			log.Debug("inventory", "nodes", len(inv.Nodes), "platforms", inv.Platforms())
+			log.Debug("inventory", "nodes", inv.Count(), "kinds", len(inv.Kinds), "platforms", inv.Platforms())
 		}
 	})
+	if conf.Nodes.Listen != "" {
+		add("facts", publishEvery, func(ctx context.Context) {
+			if err := keeper.Publish(ctx); err != nil {
+				log.Warn("what nodes told was not published", "err", err)
+			}
+		})
+	}
 	add("clean", cleanEvery, func(context.Context) {
 		n, err := store.CleanTemp(conf.Tmp.Keep)
 		if err != nil {
