@@ -1,12 +1,9 @@
 package queries
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"sort"
-	"strings"
 )
 
 // Node is what Slurm tells of one node.
@@ -17,6 +14,20 @@ type Node struct {
 	Arch string `json:"arch"`
 	// Platform is the conda subdir of Arch; "" if there is none that we serve.
 	Platform string `json:"platform"`
+	// Features it may have: AvailableFeatures and ActiveFeatures, sorted, each once.
+	Features []string `json:"features,omitempty"`
+	// Gres as Slurm prints it, e.g. gpu:a100:4(S:0-1).
+	Gres string `json:"gres,omitempty"`
+	// Partitions that it belongs to, sorted.
+	Partitions []string `json:"partitions,omitempty"`
+	// Addr is NodeAddr, Host is NodeHostName: how it is reached, what it calls itself.
+	Addr string `json:"addr,omitempty"`
+	Host string `json:"host,omitempty"`
+	// TRES is CfgTRES.
+	TRES string `json:"tres,omitempty"`
+	// State with its flags, e.g. IDLE+DRAIN. It changes by the minute, so it is no part
+	// of what is kept of a node.
+	State string `json:"-"`
 }
 
 // platforms maps uname -m to conda subdirs.
@@ -31,7 +42,7 @@ func Platform(arch string) string { return platforms[arch] }
 
 // Nodes returns all nodes, sorted by name.
 func (c Client) Nodes(ctx context.Context) ([]Node, error) {
-	out, err := c.scontrol(ctx, "show", "node", "--oneliner")
+	out, err := c.scontrol(ctx, "--all", "show", "node", "--oneliner")
 	if err != nil {
 		return nil, err
 	}
@@ -48,52 +59,37 @@ func (c Client) ClusterName(ctx context.Context) (string, error) {
 }
 
 // ParseNodes reads the output of `scontrol show node --oneliner`: one line per
-// node, NodeName first, then Arch if the node ever registered. Everything that
-// follows may hold free text (Reason, Comment, Extra), so nothing is searched
-// for beyond the fields that come before it.
+// node.
 func ParseNodes(out []byte) ([]Node, error) {
 	var nodes []Node
-	seen := map[string]bool{}
-	sc := bufio.NewScanner(bytes.NewReader(out))
-	sc.Buffer(make([]byte, 0, 64<<10), 4<<20)
-	for line := 1; sc.Scan(); line++ {
-		text := strings.TrimSpace(sc.Text())
-		if text == "" || text == "No nodes in the system" {
-			continue
-		}
-		fields := strings.Fields(text)
-		name, ok := strings.CutPrefix(fields[0], "NodeName=")
-		if !ok || name == "" {
-			return nil, fmt.Errorf("%w: scontrol show node: line %d starts with %q, not NodeName=", ErrSlurm, line, fields[0])
-		}
-		if seen[name] {
-			return nil, fmt.Errorf("%w: scontrol show node: line %d: node %s a second time", ErrSlurm, line, name)
-		}
-		seen[name] = true
-		node := Node{Name: name}
-		if len(fields) > 1 {
-			if arch, ok := strings.CutPrefix(fields[1], "Arch="); ok {
-				node.Arch, node.Platform = arch, Platform(arch)
-			}
-		}
-		nodes = append(nodes, node)
-	}
-	if err := sc.Err(); err != nil {
-		return nil, fmt.Errorf("%w: scontrol show node: %w", ErrSlurm, err)
+	err := eachLine(out, "node", func(name, text string) {
+		v := ordered(text, nodeFields)
+		nodes = append(nodes, Node{
+			Name: name, Arch: v["Arch"], Platform: Platform(v["Arch"]),
+			Features: set(v["AvailableFeatures"] + "," + v["ActiveFeatures"]), Gres: v["Gres"], Partitions: set(v["Partitions"]),
+			Addr: v["NodeAddr"], Host: v["NodeHostName"], TRES: v["CfgTRES"], State: v["State"],
+		})
+	})
+	if err != nil {
+		return nil, err
 	}
 	sort.Slice(nodes, func(i, j int) bool { return nodes[i].Name < nodes[j].Name })
 	return nodes, nil
 }
 
+// nodeFields in the order in which every release prints them. Arch stands right
+// behind the name or not at all; OS is free text up to RealMemory; what follows
+// Reason, Comment or Extra is free text to the end.
+var nodeFields = form{
+	wanted:   []string{"Arch", "AvailableFeatures", "ActiveFeatures", "Gres", "NodeAddr", "NodeHostName", "State", "Partitions", "CfgTRES"},
+	freeFrom: []string{"OS"}, freeTo: []string{"RealMemory"},
+	ends: []string{"Reason", "Comment", "Extra", "InstanceId", "InstanceType", "ReservationName"},
+}
+
 // ParseClusterName finds ClusterName in the output of `scontrol show config`.
 func ParseClusterName(out []byte) (string, error) {
-	for line := range strings.Lines(string(out)) {
-		key, value, ok := strings.Cut(line, "=")
-		if ok && strings.TrimSpace(key) == "ClusterName" {
-			if name := strings.TrimSpace(value); name != "" {
-				return name, nil
-			}
-		}
+	if name, _ := configValue(out, "ClusterName"); name != "" {
+		return name, nil
 	}
 	return "", fmt.Errorf("%w: scontrol show config names no ClusterName", ErrSlurm)
 }
