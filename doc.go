@@ -20,15 +20,18 @@
 //	daemon/service           the API's work, on a store
 //	slurm/spank              the SPANK plugin (C)
 //	slurm/buildjobs          link scripts as Slurm jobs
+//	slurm/hostlist           Slurm's lists of nodes
 //	slurm/queries            what Slurm says of its nodes
 //	slurm/clustertest        stories on a real cluster
 //	slurm/launchbench        what a launch costs
 //	hooks/facts              what a node is
+//	hooks/health             a node reads what it is, and tells
 //	hooks/helper             the program behind the plugin, prolog and epilog
 //	hooks/jobscript          lines of job scripts that would leave the environment
 //	hooks/pin                what a submission carries with its job
 //	hooks/prepared           what a store holds, by its files
 //	hooks/selection          which environment each kind of node gets
+//	hooks/snapshot           what the cluster's nodes are, as published
 //	hooks/wrapper            run, shell and shell-hook, without the plugin
 //	envs/activation          what activation changes, as a patch
 //	envs/bundle              environments as one file
@@ -61,6 +64,7 @@
 //	internal/clientconf      where the daemon and the store are
 //	internal/making          how an environment was made, as it is told
 //	internal/membound        little memory for short-lived programs
+//	internal/munge           credentials of the site's MUNGE; mungetest
 //	internal/shellword       arguments that can be copied into a shell
 //	internal/version         what this program is called
 //

@@ -16,10 +16,7 @@ import (
 // that told nothing, or that told of another architecture than it registered with
 // Slurm, is taken for what Slurm's resources and features say.
 func Build(cluster string, nodes []queries.Node, partitions []queries.Partition, told map[string]*facts.Facts) *snapshot.Snapshot {
-	s := &snapshot.Snapshot{Version: snapshot.Version, Cluster: cluster}
-	for _, p := range partitions {
-		s.Partitions = append(s.Partitions, snapshot.Partition{Name: p.Name, Default: p.Default})
-	}
+	s := &snapshot.Snapshot{Version: snapshot.Version, Cluster: cluster, Partitions: partitions}
 	kinds := map[string]selection.Kind{}
 	// Equal facts are one pointer, so each is looked at once.
 	known := map[*facts.Facts]selection.Kind{}
@@ -30,7 +27,7 @@ func Build(cluster string, nodes []queries.Node, partitions []queries.Partition,
 		if f := told[n.Name]; f != nil && (n.Arch == "" || n.Arch == f.Machine) {
 			var ok bool
 			if kind, ok = known[f]; !ok {
-				kind = selection.KindOf(f, noOverride)
+				kind = selection.KindOf(f, nil) // this process's CONDA_OVERRIDE_ variables are not the nodes'
 				known[f] = kind
 			}
 			if n.Arch == "" {
@@ -57,6 +54,3 @@ func Build(cluster string, nodes []queries.Node, partitions []queries.Partition,
 	slices.SortFunc(s.Groups, func(a, b snapshot.Group) int { return hostlist.Compare(a.Nodes, b.Nodes) })
 	return s
 }
-
-// noOverride: what a daemon's own CONDA_OVERRIDE_ variables say is not the nodes'.
-func noOverride(string) (string, bool) { return "", false }

@@ -197,15 +197,16 @@ const askAgain = 10 * time.Second
 // Slurm's NodeAddr of it, or its host name, stands for.
 func (k *Keeper) checkAddress(ctx context.Context, n *queries.Node, from netip.Addr) error {
 	var all []netip.Addr
+	var unknown error
 	for _, name := range []string{n.Addr, n.Host} {
 		if name == "" {
 			continue
 		}
 		addrs, err := k.resolve(ctx, name)
-		if err != nil {
-			return fmt.Errorf("%w: the address of %s: %w", ErrReport, n.Name, err)
-		}
-		all = append(all, addrs...)
+		all, unknown = append(all, addrs...), errors.Join(unknown, err)
+	}
+	if len(all) == 0 && unknown != nil {
+		return fmt.Errorf("%w: the address of %s: %w", ErrReport, n.Name, unknown)
 	}
 	if !slices.Contains(all, from) {
 		return fmt.Errorf("%w: %s came from %s, the node has %v in Slurm (NodeAddr)\nnext: on a node with several networks, set from= in its /etc/hpcenv/hpcenv.conf", ErrReport, n.Name, from, all)
@@ -238,4 +239,3 @@ func (k *Keeper) resolve(ctx context.Context, name string) ([]netip.Addr, error)
 	k.reports.addresses[name] = resolved{time.Now(), addrs}
 	return addrs, nil
 }
-

@@ -10,6 +10,7 @@
 //	activate  as the user, in the first task of a node: environment changes as data
 //	prolog    as root: leaves the job's pin in the run directory
 //	epilog    as root: takes it away
+//	health    as root: keeps what the node is, and tells the daemon when it changed
 //
 // Results leave on standard output as NUL-terminated records, messages for the
 // user on standard error, the verdict as exit code.
@@ -72,6 +73,8 @@ func Main(args []string, deps Deps) int {
 		return exitCode(err)
 	case "spank activate":
 		err = activate(ctx, args[2:], os.Stdout, os.Stderr)
+	case "slurm-hook health":
+		err = healthMain(ctx, args[2:])
 	case "slurm-hook prolog", "slurm-hook epilog":
 		// A prolog that fails drains the node: say it in slurmd's log, exit 0.
 		if err := prologOrEpilog(args[1], args[2:]); err != nil {

@@ -1,26 +1,30 @@
 package selection
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/hpcenv/hpcenv/envs/requirement"
+	"github.com/hpcenv/hpcenv/hooks/facts"
 )
 
 // Assume is the kind of a node that never told its facts: its architecture, and what
 // Slurm's generic resources and features say. What they do not say is unknown, and
 // fits.
 func Assume(subdir, gres string, features []string) Kind {
-	k := Kind{Subdir: subdir, Assumed: true}
+	k := Kind{Subdir: subdir, Assumed: true, Networks: networksOf(features)}
 	if model, ok := gpuOf(gres); ok {
 		k.GPU = true
 		k.Virtuals = append(k.Virtuals, requirement.Virtual{Name: "__cuda"}, requirement.Virtual{Name: "__cuda_arch"})
-		k.Label = model
+		if model != "" {
+			k.Models = []string{model}
+		}
 	}
-	return k
+	return k.Sealed()
 }
 
 // gpuOf finds GPUs in a node's Gres ("gpu:h100:4(S:0-1),nvme:1"), and their type in
-// capitals; "GPU" where none is given.
+// capitals; "" where none is given.
 func gpuOf(gres string) (model string, ok bool) {
 	for _, item := range strings.Split(gres, ",") {
 		fields := strings.Split(strings.SplitN(item, "(", 2)[0], ":")
@@ -30,7 +34,26 @@ func gpuOf(gres string) (model string, ok bool) {
 		if len(fields) > 2 {
 			return strings.ToUpper(fields[1]), true
 		}
-		return "GPU", true
+		return "", true
 	}
 	return "", false
+}
+
+// words in node features, as sites write them, that name a network.
+var networkWords = map[string]string{
+	"ib": facts.InfiniBand, "infiniband": facts.InfiniBand, "edr": facts.InfiniBand, "hdr": facts.InfiniBand, "hdr100": facts.InfiniBand, "ndr": facts.InfiniBand,
+	"roce": facts.RoCE, "efa": facts.EFA, "opa": facts.OmniPath, "omnipath": facts.OmniPath, "omni-path": facts.OmniPath,
+	"slingshot": facts.Slingshot11, "slingshot11": facts.Slingshot11, "slingshot-11": facts.Slingshot11, "ss11": facts.Slingshot11, "cxi": facts.Slingshot11,
+	"slingshot10": facts.Slingshot10, "slingshot-10": facts.Slingshot10, "ss10": facts.Slingshot10,
+	"ethernet": facts.Ethernet, "eth": facts.Ethernet,
+}
+
+// networksOf are the networks that features name, in the order of facts.NetworkKinds.
+func networksOf(features []string) (kinds []string) {
+	for _, kind := range facts.NetworkKinds() {
+		if slices.ContainsFunc(features, func(f string) bool { return networkWords[strings.ToLower(f)] == kind }) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
 }

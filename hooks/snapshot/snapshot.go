@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/hpcenv/hpcenv/hooks/selection"
+	"github.com/hpcenv/hpcenv/slurm/hostlist"
+	"github.com/hpcenv/hpcenv/slurm/queries"
 )
 
 // Version of the file's form. Snapshots of an earlier one are as good as none: the
@@ -40,8 +42,8 @@ type Snapshot struct {
 	Kinds []selection.Kind `json:"kinds"`
 	// Groups of nodes, in the order of their first names; every node is in one.
 	Groups []Group `json:"groups"`
-	// Partitions in Slurm's order.
-	Partitions []Partition `json:"partitions,omitempty"`
+	// Partitions by name.
+	Partitions []queries.Partition `json:"partitions,omitempty"`
 }
 
 // Group is nodes that are equal in all that is told here.
@@ -56,12 +58,6 @@ type Group struct {
 	Features   []string `json:"features,omitempty"`
 	Gres       string   `json:"gres,omitempty"`
 	Partitions []string `json:"partitions,omitempty"`
-}
-
-// Partition of Slurm.
-type Partition struct {
-	Name    string `json:"name"`
-	Default bool   `json:"default,omitempty"`
 }
 
 // Platforms counts nodes by conda subdir; nodes of which nobody knows the
@@ -103,6 +99,27 @@ func (s *Snapshot) Kind(digest string) *selection.Kind {
 		}
 	}
 	return nil
+}
+
+// Nodes are all nodes as Slurm's answers had them, with the kind of each by name.
+// Error: ErrDamaged.
+func (s *Snapshot) Nodes() (nodes []queries.Node, kinds map[string]*selection.Kind, err error) {
+	kinds = make(map[string]*selection.Kind, s.Count())
+	for _, g := range s.Groups {
+		names, err := hostlist.Expand(g.Nodes)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
+		kind := s.Kind(g.Kind)
+		if kind == nil {
+			return nil, nil, fmt.Errorf("%w: %s is of kind %.20q, which is not there", ErrDamaged, g.Nodes, g.Kind)
+		}
+		for _, name := range names {
+			kinds[name] = kind
+			nodes = append(nodes, queries.Node{Name: name, Arch: g.Arch, Platform: queries.Platform(g.Arch), Features: g.Features, Gres: g.Gres, Partitions: g.Partitions})
+		}
+	}
+	return nodes, kinds, nil
 }
 
 // Read returns the newest snapshot of the store in root, its digest, and when it was

@@ -22,16 +22,17 @@ var allowed = map[string][]string{
 	"envs/bytecode/pycbench": {"envs", "cache", "internal/figure"}, // a program that measures
 	"slurm":                  {"envs", "cache"},
 	"slurm/launchbench":      {"hooks/pin", "internal/figure"}, // a program that measures
-	"hooks":                  {"envs", "cache", "daemon/api", "internal/clientconf", "internal/shellword", "internal/version", "slurm"},
-	"daemon":                 {"slurm", "hooks", "envs", "cache", "internal/version"},
-	"daemon/api":             {"internal/making"}, // a leaf: types and the client
+	"hooks":                  {"envs", "cache", "daemon/api", "internal/clientconf", "internal/munge", "internal/shellword", "internal/version", "slurm"},
+	"daemon":                 {"slurm", "hooks", "envs", "cache", "internal/munge", "internal/version"},
+	"daemon/api":             {"internal/making", "internal/munge"}, // a leaf: types and the clients
 	"daemon/service":         {"daemon/api", "daemon/inventory", "slurm", "hooks", "envs", "cache", "internal/clientconf", "internal/version"},
-	"cmd":                    {"daemon", "hooks", "slurm", "envs", "cache", "internal/clientconf", "internal/membound", "internal/shellword", "internal/version"},
+	"cmd":                    {"daemon", "hooks", "slurm", "envs", "cache", "internal/clientconf", "internal/membound", "internal/munge", "internal/shellword", "internal/version"},
 	"contrib":                {"envs", "cache", "daemon", "slurm", "hooks", "internal"},
 	"internal":               {"envs", "cache", "daemon", "slurm", "hooks", "cmd"},
 	"internal/clientconf":    {},
 	"internal/making":        {}, // types alone
 	"internal/version":       {},
+	"internal/munge":         {},
 	"internal/membound":      {},
 	"internal/shellword":     {},
 	"internal/testdata":      {},

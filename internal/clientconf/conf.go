@@ -37,6 +37,8 @@ type Conf struct {
 	// Daemon is where hpcenvd serves other hosts, as host:port; "" = nowhere. Owner is
 	// the account that it runs as, by name or number.
 	Daemon, Owner string
+	// From is the address that this node is to speak from; "" = what its name stands for.
+	From string
 	// MungeSocket is munged's; "" = MUNGE's default.
 	MungeSocket string
 	// Own: Store is the user's own default, nothing was configured.
@@ -154,7 +156,7 @@ func parse(path, text string) (Conf, error) {
 	paths := map[string]*string{
 		"socket": &c.Socket, "store": &c.Store, "prefix_root": &c.PrefixRoot, "interpreters": &c.Interpreters, "munge_socket": &c.MungeSocket,
 	}
-	words := map[string]*string{"daemon": &c.Daemon, "owner": &c.Owner}
+	words := map[string]*string{"daemon": &c.Daemon, "owner": &c.Owner, "from": &c.From}
 	n := 0
 	for line := range strings.Lines(text) {
 		n++
@@ -182,7 +184,7 @@ func parse(path, text string) (Conf, error) {
 		}
 		switch {
 		case at == nil:
-			return Conf{}, fmt.Errorf("%w: %s:%d: unknown key %q; known are socket, store, prefix_root, interpreters, mirror, daemon, owner, munge_socket", ErrConf, path, n, key)
+			return Conf{}, fmt.Errorf("%w: %s:%d: unknown key %q; known are socket, store, prefix_root, interpreters, mirror, daemon, owner, from, munge_socket", ErrConf, path, n, key)
 		case *at != "":
 			return Conf{}, fmt.Errorf("%w: %s:%d: %s a second time", ErrConf, path, n, key)
 		case isPath && !filepath.IsAbs(value):

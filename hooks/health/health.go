@@ -1,0 +1,171 @@
+// Package health is what a node does on its own account: it reads what it is, keeps
+// that for launches, and tells hpcenvd when it changed.
+//
+// Enters: the node, and /etc/hpcenv/hpcenv.conf. Leaves: facts.json in the run
+// directory, and a message to the daemon. It judges nothing.
+package health
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/hooks/facts"
+	"github.com/hpcenv/hpcenv/internal/clientconf"
+	"github.com/hpcenv/hpcenv/internal/munge"
+)
+
+// Options of a Run.
+type Options struct {
+	// Root is where the node is read; "" = /. Recorded trees are read with another.
+	Root string
+	// RunDir holds the record; it is made if it is not there.
+	RunDir string
+	// Conf is the configuration's path; "" = clientconf.Path.
+	Conf string
+	// Node is the name that Slurm has for this one.
+	Node string
+	// Jitter bounds how long a message waits, so that nodes that boot together do not
+	// tell together; 0 = none.
+	Jitter time.Duration
+	// Stderr gets what an administrator should know.
+	Stderr io.Writer
+}
+
+// tellAgain is the age of a message that is sent again though nothing changed: the
+// daemon's store may have been made anew.
+const tellAgain = 24 * time.Hour
+
+// sentName is the file that says what was told last, as a digest; its time is when.
+const sentName = "facts.sent"
+
+// Run reads the node, keeps what it read, and tells the daemon. Errors: what could not
+// be kept or told; everything else is among the facts' own problems.
+func Run(ctx context.Context, o Options) error {
+	if err := os.MkdirAll(o.RunDir, 0o755); err != nil {
+		return fmt.Errorf("the node's facts: %w", err)
+	}
+	root := o.Root
+	if root == "" {
+		root = "/"
+	}
+	f := facts.Read(ctx, root)
+	for _, p := range f.Problems {
+		fmt.Fprintln(o.Stderr, p)
+	}
+	if err := facts.Save(filepath.Join(o.RunDir, facts.RecordFile), f); err != nil {
+		return fmt.Errorf("the node's facts cannot be kept: %w", err)
+	}
+	remote, err := daemonOf(o)
+	if remote == nil || err != nil {
+		return err
+	}
+	data, err := json.Marshal(f)
+	if err != nil {
+		return fmt.Errorf("the node's facts: %w", err)
+	}
+	return tell(ctx, o, remote, data)
+}
+
+// daemonOf is whom to tell; nil = nobody is configured.
+func daemonOf(o Options) (*api.Remote, error) {
+	path := o.Conf
+	if path == "" {
+		path = clientconf.Path
+	}
+	c, err := clientconf.Read(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case c.Daemon == "":
+		return nil, nil
+	case c.Owner == "":
+		return nil, fmt.Errorf("%s: daemon is set and owner is not\nnext: owner = the account that hpcenvd runs as", path)
+	}
+	uid, err := strconv.Atoi(c.Owner)
+	if err != nil {
+		u, uerr := user.Lookup(c.Owner)
+		if uerr != nil {
+			return nil, fmt.Errorf("%s: owner: %w\nnext: write the number of the account that hpcenvd runs as", path, uerr)
+		}
+		if uid, err = strconv.Atoi(u.Uid); err != nil {
+			return nil, fmt.Errorf("%s: owner: %w", path, err)
+		}
+	}
+	r := &api.Remote{Address: c.Daemon, Owner: uid, Munge: munge.Munge{Socket: c.MungeSocket}}
+	r.From, err = from(c.From, o.Node)
+	if err != nil {
+		return nil, fmt.Errorf("%s: from: %w", path, err)
+	}
+	return r, nil
+}
+
+// from is the address that the daemon knows the node by: as configured, else what the
+// node's name stands for, if this host has that address. nil = the kernel chooses.
+func from(configured, node string) (net.IP, error) {
+	if configured != "" {
+		ip := net.ParseIP(configured)
+		if ip == nil {
+			return nil, fmt.Errorf("%q is not an address", configured)
+		}
+		return ip, nil
+	}
+	addrs, err := net.LookupIP(node)
+	if err != nil {
+		return nil, nil // the daemon may know it by an address alone
+	}
+	for _, ip := range addrs {
+		if l, err := net.Listen("tcp", net.JoinHostPort(ip.String(), "0")); err == nil {
+			if err := l.Close(); err != nil {
+				return nil, err
+			}
+			return ip, nil
+		}
+	}
+	return nil, nil
+}
+
+// tell sends data if it is not what was sent last.
+func tell(ctx context.Context, o Options, remote *api.Remote, data []byte) error {
+	sum := sha256.Sum256(data)
+	mark := remote.Address + " " + hex.EncodeToString(sum[:])
+	sent := filepath.Join(o.RunDir, sentName)
+	if have, err := os.ReadFile(sent); err == nil && strings.TrimSpace(string(have)) == mark {
+		if st, err := os.Stat(sent); err == nil && time.Since(st.ModTime()) < tellAgain {
+			return nil
+		}
+	}
+	if o.Jitter > 0 {
+		wait := time.NewTimer(rand.N(o.Jitter))
+		defer wait.Stop()
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-wait.C:
+		}
+	}
+	if err := remote.PutFacts(ctx, o.Node, data); err != nil {
+		return err
+	}
+	// It lies in root's own directory, which goes with the boot.
+	if err := os.WriteFile(sent, []byte(mark+"\n"), 0o644); err != nil {
+		return fmt.Errorf("the node's facts were told, which cannot be noted: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,29 @@
+package helper
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/hpcenv/hpcenv/hooks/health"
+)
+
+// healthTimeout bounds a health check; slurmd bounds it at 60 seconds itself.
+const healthTimeout = 50 * time.Second
+
+// healthMain is `hpcenv slurm-hook health`.
+func healthMain(ctx context.Context, args []string) error {
+	o := health.Options{Node: nodeName(), Stderr: os.Stderr}
+	fl := newFlags("health")
+	fl.StringVar(&o.Root, "root", "/", "")
+	fl.StringVar(&o.RunDir, "run-dir", DefaultRunDir, "")
+	fl.StringVar(&o.Conf, "conf", "", "")
+	fl.StringVar(&o.Node, "node", o.Node, "")
+	fl.DurationVar(&o.Jitter, "jitter", 20*time.Second, "")
+	if err := parse(fl, args); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	return health.Run(ctx, o)
+}
