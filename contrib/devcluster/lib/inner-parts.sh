@@ -56,7 +56,17 @@ part_node() {
 	node_mounts "$dir"
 	export SLURM_CONF="$STATE/etc/slurm.conf"
 	printf 'ready\n' | replace_file "$dir/ready"
+	node_facts "$dir"
 	serve slurmd -D -N "$NAME" -f "$SLURM_CONF"
+}
+
+# What a node does at boot: it reads what it is, here or in a recorded tree, and
+# tells the daemon. It starts without, too.
+node_facts() {
+	local root=/
+	[ ! -d "$1/facts" ] || root=$1/facts
+	[ "$PLUGIN" = yes ] || return 0
+	SLURMD_NODENAME=$NAME "$STATE/sw/bin/hpcenv" slurm-hook health --root "$root" --jitter 0 >>"$STATE/log/$NAME.log" 2>&1 || true
 }
 
 part_hpcenvd() {

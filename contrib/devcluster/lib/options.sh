@@ -21,6 +21,7 @@ devcluster: a real Slurm cluster on this one machine
     --partition NAME:NODES       a further partition (main, all and arm are there)
     --share DIR                  a directory that nodes with their own root see too
     --cpus N                     CPUs per node (64)
+    --facts NODE:DIR             NODE tells what it is from the recorded tree DIR
   devcluster stop [--purge]      ends everything; --purge also removes the state
   devcluster status              what runs; exit 1 if something does not
   devcluster env                 exports for a shell that uses the cluster
@@ -48,14 +49,14 @@ options_start() {
 	mkdir -p "$cache"
 	SHARES+=$'\n'$(readlink -e "$cache")
 	PREFIX_ROOT=/opt/hpcenv/e NODE_STORE=/srv/hpcenv/store
-	EXTRA_CONF='' DAEMON_CONF='' PARTITIONS=()
+	EXTRA_CONF='' DAEMON_CONF='' PARTITIONS=() FACTS=()
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--aarch64) AARCH64=yes ;;
 		--container-tmpfs) CONTAINER_TMPFS=yes ;;
 		--without-plugin) PLUGIN=no ;;
 		--without-daemon) DAEMON=no ;;
-		--state | --nodes | --root | --mount | --node-store-cmd | --extra-conf | --daemon-conf | --partition | --share | --cpus)
+		--state | --nodes | --root | --mount | --node-store-cmd | --extra-conf | --daemon-conf | --partition | --share | --cpus | --facts)
 			[ $# -ge 2 ] || die_usage "$1 needs a value"
 			case $1 in
 			--state) STATE=$2 ;;
@@ -68,6 +69,7 @@ options_start() {
 			--partition) PARTITIONS+=("$2") ;;
 			--share) SHARES+=$'\n'$(readlink -e "$2") || die_usage "no such directory: $2" ;;
 			--cpus) CPUS=$2 ;;
+			--facts) FACTS+=("${2%%:*}:$(readlink -e "${2#*:}")") || die_usage "no such tree: $2" ;;
 			esac
 			shift
 			;;

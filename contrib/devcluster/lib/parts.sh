@@ -10,7 +10,7 @@ state_load() {
 	[ -r "$STATE/cluster.conf" ] || die "no cluster in $STATE: devcluster start"
 	# shellcheck source=/dev/null
 	. "$STATE/cluster.conf"
-	PARTITIONS=() EXTRA_CONF=''
+	PARTITIONS=() EXTRA_CONF='' FACTS=()
 }
 
 spaces_alive() {
@@ -51,12 +51,13 @@ roots_find() {
 cluster_start() {
 	local began=$EPOCHREALTIME node
 	roots_find
-	SLURM_VERSION='' CTLD_PORT='' NODE_PORT=''
+	SLURM_VERSION='' CTLD_PORT='' NODE_PORT='' DAEMON_PORT=''
 	conf_save
 	login_start
 	SLURM_VERSION=$(slurm_version)
 	CTLD_PORT=$(ports_free $((NODES + 3)))
 	NODE_PORT=$((CTLD_PORT + 1))
+	DAEMON_PORT=$((CTLD_PORT + NODES + 2))
 	conf_save
 	config_write
 	software_install
@@ -71,6 +72,7 @@ cluster_start() {
 		return 1
 	}
 	nodes_ended
+	nodes_told
 	printf 'devcluster: Slurm %s, nodes %s, ready in %s s; state in %s\n' "$SLURM_VERSION" \
 		"$(node_names | tr '\n' ' ' | sed 's/ $//')" "$(elapsed "$began")" "$STATE"
 }
@@ -104,6 +106,19 @@ nodes_idle() {
 	[ "$(slurm sinfo -h -N -p all -t idle -o %N | sort -u | wc -l)" = "$(node_names | wc -l)" ]
 }
 
+# Waits until the daemon has published what every node told of itself.
+nodes_told() {
+	[ "$DAEMON" = yes ] && [ "$PLUGIN" = yes ] || return 0
+	wait_for 30 "the daemon knows all nodes (see $STATE/log/hpcenvd.log)" nodes_known
+}
+
+nodes_known() {
+	local told
+	told=$(grep -o '"n[0-9]*":{"facts"\|"a[0-9]*":{"facts"' "$STATE/store/inventory/facts.json" | wc -l)
+	[ "$told" = "$(node_names | wc -l)" ] &&
+		! grep -q '"assumed":true' "$STATE/store/inventory/$(cat "$STATE/store/inventory/current").json"
+}
+
 # Fails with what it last said where a node has ended.
 nodes_ended() {
 	local node
@@ -130,6 +145,9 @@ daemon_config() {
 socket: $STATE/daemon/hpcenvd.sock
 store: $STATE/store
 prefix_root: $PREFIX_ROOT
+nodes:
+  listen: 127.0.0.1:$DAEMON_PORT
+  munge_socket: $STATE/munge/munge.sock
 CONF
 	[ ! -e "$STATE/etc/hpcenvd.more.yaml" ] || cat "$STATE/etc/hpcenvd.more.yaml"
 }

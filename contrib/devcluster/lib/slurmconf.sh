@@ -81,10 +81,18 @@ slurm_conf_nodes() {
 	while read -r node; do
 		feature=x86_64
 		[ "$node" != a1 ] || feature=aarch64
-		printf 'NodeName=%s NodeHostname=%s NodeAddr=127.0.0.1 Port=%d CPUs=%d RealMemory=%d Feature=%s State=UNKNOWN\n' \
-			"$node" "$node" "$((NODE_PORT + i))" "$CPUS" 65536 "$feature"
+		printf 'NodeName=%s NodeHostname=%s NodeAddr=%s Port=%d CPUs=%d RealMemory=%d Feature=%s State=UNKNOWN\n' \
+			"$node" "$node" "$(node_address "$node")" "$((NODE_PORT + i))" "$CPUS" 65536 "$feature"
 		i=$((i + 1))
 	done < <(node_names)
+}
+
+# A node's own address: the daemon tells nodes apart by it.
+node_address() {
+	case $1 in
+	a*) printf '127.0.2.%d' "${1#a}" ;;
+	*) printf '127.0.1.%d' "${1#n}" ;;
+	esac
 }
 
 # main: what a job gets that says nothing; all: also over architectures.
@@ -124,10 +132,13 @@ plugstack_conf() {
 hpcenv_conf() {
 	printf 'socket = %s\nstore = %s\nprefix_root = %s\n' \
 		"$STATE/daemon/hpcenvd.sock" "$1" "$PREFIX_ROOT"
+	printf 'daemon = 127.0.0.1:%d\nowner = hpcenvd\nmunge_socket = %s\n' "$DAEMON_PORT" "$STATE/munge/munge.sock"
 }
 
 hosts_file() {
-	printf '127.0.0.1 localhost %s\n' "$(node_names | tr '\n' ' ')"
+	local node
+	printf '127.0.0.1 localhost\n'
+	while read -r node; do printf '%s %s\n' "$(node_address "$node")" "$node"; done < <(node_names)
 	grep -v '^127\.0\.0\.1[[:space:]]*localhost[[:space:]]*$' /etc/hosts || true
 }
 
@@ -149,10 +160,21 @@ config_write() {
 		cp "$STATE/etc/hosts" "$STATE/etc/slurm.conf" "$STATE/etc/cgroup.conf" "$dir/etc/"
 		hpcenv_conf "$NODE_STORE" | tee "$dir/etc/hpcenv.conf" | replace_file "$dir/etc-hpcenv/hpcenv.conf"
 		plugstack_conf "$NODE_STORE" /etc/hpcenv/off | replace_file "$dir/etc/plugstack.conf"
+		facts_copy "$node" "$dir"
 		if [ "$CONTAINER_TMPFS" = yes ]; then
 			mkdir -p "$dir/containers"
 			printf 'AutoBasePath=true\nBasePath=%s/containers\n' "$dir" |
 				tee "$dir/etc/job_container.conf" >"$STATE/etc/job_container.conf"
 		fi
 	done < <(node_names)
+}
+
+# facts_copy NODE DIR: the recorded tree that NODE is to be read from, if it was given
+# one, where the node sees it: DIR/facts.
+facts_copy() {
+	local entry
+	for entry in "${FACTS[@]}"; do
+		[ "${entry%%:*}" = "$1" ] || continue
+		cp -r --no-preserve=ownership "${entry#*:}" "$2/facts"
+	done
 }
