@@ -11,6 +11,7 @@
 //	prolog    as root: leaves the job's pin in the run directory
 //	epilog    as root: takes it away
 //	health    as root: keeps what the node is, and tells the daemon when it changed
+//	facts     as root, at boot: leaves the node's facts in the run directory
 //
 // Results leave on standard output as NUL-terminated records, messages for the
 // user on standard error, the verdict as exit code.
@@ -81,6 +82,8 @@ func Main(args []string, deps Deps) int {
 			fmt.Fprintf(os.Stderr, "%s: %s: %v\n", label, args[1], err)
 		}
 		return api.ExitDone
+	case "slurm-hook facts":
+		err = writeFacts(ctx, args[2:], os.Stdout)
 	default:
 		err = refuse(api.ExitUsage, "unknown verb %q", args[0]+" "+args[1])
 	}
