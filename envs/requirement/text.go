@@ -78,7 +78,7 @@ func (v *Virtual) text(n Node) string {
 	case "__linux":
 		return "Linux " + v.Version
 	case archspec:
-		return fmt.Sprintf("a %s (%s)", cmp.Or(v.Build, "processor of an unknown kind"), short)
+		return "a " + cmp.Or(v.Build, "processor of an unknown kind")
 	}
 	return short
 }
