@@ -65,6 +65,7 @@
 //	internal/making          how an environment was made, as it is told
 //	internal/membound        little memory for short-lived programs
 //	internal/munge           credentials of the site's MUNGE; mungetest
+//	internal/nearest         what somebody meant who misspelled a name
 //	internal/shellword       arguments that can be copied into a shell
 //	internal/version         what this program is called
 //
