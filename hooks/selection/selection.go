@@ -33,6 +33,10 @@ type Candidate struct {
 	// Requirements that a node must fulfil, and what it communicates with.
 	Requirements []requirement.Requirement `json:"requirements,omitempty"`
 	Stack        stack.Stack               `json:"stack"`
+	// Alignment in bytes of the most narrowly laid out program or library, which a
+	// node's pages must not exceed, and the package it is from; 0 = not known.
+	Alignment        int    `json:"alignment,omitempty"`
+	AlignmentPackage string `json:"alignment_package,omitempty"`
 	// Problem: why it cannot be made at all.
 	Problem string `json:"problem,omitempty"`
 }
