@@ -61,6 +61,7 @@
 //	internal/clientconf      where the daemon and the store are
 //	internal/making          how an environment was made, as it is told
 //	internal/membound        little memory for short-lived programs
+//	internal/nearest         what somebody meant who misspelled a name
 //	internal/shellword       arguments that can be copied into a shell
 //	internal/version         what this program is called
 //

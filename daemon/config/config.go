@@ -249,7 +249,7 @@ func readEnviron(v *viper.Viper, environ []string) error {
 		}
 		key, ok := byName[name]
 		if !ok {
-			return fmt.Errorf("%w: unknown variable %s; the nearest is %s", ErrConfig, name, nearest(name, byName))
+			return fmt.Errorf("%w: unknown variable %s; the nearest is %s", ErrConfig, name, near(name, byName))
 		}
 		if _, rules := listKeys[key]; rules {
 			return fmt.Errorf("%w: %s: a list of rules is set in the file only", ErrConfig, name)

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/hpcenv/hpcenv/internal/nearest"
 )
 
 // checkKeys looks at every key of the file by itself, since viper neither
@@ -51,7 +53,7 @@ func walk(path, above string, n *yaml.Node) error {
 			continue
 		}
 		if !isGroup(key) {
-			return fmt.Errorf("%w: %s:%d: unknown key %s; the nearest is %s", ErrConfig, path, k.Line, key, nearest(key, defaults))
+			return fmt.Errorf("%w: %s:%d: unknown key %s; the nearest is %s", ErrConfig, path, k.Line, key, near(key, defaults))
 		}
 		if err := walk(path, key+".", value); err != nil {
 			return err
@@ -84,7 +86,7 @@ func checkRules(path, key string, fields []string, n *yaml.Node) error {
 		}
 		for i := 0; i+1 < len(item.Content); i += 2 {
 			if k := item.Content[i]; !known[k.Value] {
-				return fmt.Errorf("%w: %s:%d: unknown key %s in %s; the nearest is %s", ErrConfig, path, k.Line, k.Value, key, nearest(k.Value, known))
+				return fmt.Errorf("%w: %s:%d: unknown key %s in %s; the nearest is %s", ErrConfig, path, k.Line, k.Value, key, near(k.Value, known))
 			}
 		}
 	}
@@ -101,34 +103,7 @@ func isGroup(key string) bool {
 	return false
 }
 
-// nearest returns the key of known that takes the fewest edits to become.
-func nearest[V any](name string, known map[string]V) string {
-	best, least := "", -1
-	for _, k := range slices.Sorted(maps.Keys(known)) {
-		if d := edits(name, k); least < 0 || d < least {
-			best, least = k, d
-		}
-	}
-	return best
-}
-
-// edits is the Levenshtein distance of two keys.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
+// near returns the key of known that is most like a name.
+func near[V any](name string, known map[string]V) string {
+	return nearest.Of(name, slices.Collect(maps.Keys(known)))
 }

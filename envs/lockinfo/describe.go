@@ -1,13 +1,14 @@
 package lockinfo
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/envs/requirement"
+	"github.com/hpcenv/hpcenv/envs/stack"
 )
 
 // Known tells how many files a package brings that a store knows, by sha256.
@@ -34,7 +35,7 @@ func Describe(lock *lockfile.Lock, format string, known Known) *Report {
 func describe(p *lockfile.Platform, known Known) Platform {
 	out := Platform{
 		Name: p.Name, Subdir: p.Subdir, Conda: len(p.Conda), PyPI: len(p.PyPI),
-		Requirements: requirements(p), Stack: stack(p),
+		Requirements: requirements(p), Stack: stack.Parts(p),
 	}
 	count := func(sha256 string, size int64) {
 		if size > 0 {
@@ -68,56 +69,36 @@ func describe(p *lockfile.Platform, known Known) Platform {
 	return out
 }
 
-// requirements collects the match specs over virtual packages.
+// requirements are those that the lock states: match specs over virtual packages.
 func requirements(p *lockfile.Platform) []Requirement {
-	type key struct {
-		spec string
-		only bool
-	}
-	by := map[key]map[string]bool{}
-	add := func(k key, pkg string) {
-		if by[k] == nil {
-			by[k] = map[string]bool{}
-		}
-		if pkg != "" {
-			by[k][pkg] = true
-		}
-	}
-	for _, v := range p.VirtualPackages {
-		add(key{spec: v}, "")
-	}
-	for _, c := range p.Conda {
-		for _, d := range c.Depends {
-			if strings.HasPrefix(d, "__") {
-				add(key{spec: d}, c.Name)
-			}
-		}
-		for _, d := range c.Constrains {
-			if strings.HasPrefix(d, "__") {
-				add(key{d, true}, c.Name)
-			}
-		}
-	}
 	out := []Requirement{}
-	for k, pkgs := range by {
-		r := Requirement{Spec: k.spec, If: k.only}
-		for name := range pkgs {
-			r.Packages = append(r.Packages, name)
+	for _, r := range requirement.Of(p, nil) {
+		if r.Source == requirement.Wheel {
+			continue // file names say it
 		}
-		slices.Sort(r.Packages)
+		q := Requirement{Spec: r.Spec, If: r.Source == requirement.Constrains}
+		for _, pkg := range r.Packages {
+			name, _, _ := strings.Cut(pkg, " ")
+			if !slices.Contains(q.Packages, name) {
+				q.Packages = append(q.Packages, name)
+			}
+		}
+		slices.Sort(q.Packages)
+		out = append(out, q)
+	}
+	return merge(out)
+}
+
+// merge joins what a platform and its packages ask alike: the lists are sorted by
+// spec.
+func merge(all []Requirement) []Requirement {
+	out := all[:0]
+	for _, r := range all {
+		if n := len(out); n > 0 && out[n-1].Spec == r.Spec && out[n-1].If == r.If {
+			out[n-1].Packages = append(out[n-1].Packages, r.Packages...)
+			continue
+		}
 		out = append(out, r)
 	}
-	slices.SortFunc(out, func(a, b Requirement) int {
-		if c := cmp.Compare(a.Spec, b.Spec); c != 0 {
-			return c
-		}
-		if a.If == b.If {
-			return 0
-		}
-		if a.If {
-			return 1
-		}
-		return -1
-	})
 	return out
 }

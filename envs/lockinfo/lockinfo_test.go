@@ -9,6 +9,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/lockinfo"
+	"github.com/hpcenv/hpcenv/envs/stack"
 )
 
 func sha(c string) string { return strings.Repeat(c, 64) }
@@ -50,10 +51,10 @@ func TestDescribe(t *testing.T) {
 			{Spec: "__cuda >=12", If: true, Packages: []string{"cuda-version"}},
 			{Spec: "__glibc >=2.17,<3.0.a0", Packages: []string{"numpy", "ucx"}},
 		},
-		Stack: []lockinfo.Component{
-			{Part: "UCX", Package: "libucx_cu12-1.18.1", Origin: "PyPI"},
-			{Part: "UCX", Package: "ucx-1.19.0-h1", Origin: "https://conda.example/main"},
-			{Part: "CUDA", Package: "cuda-version-12.9-h0", Origin: "https://conda.example/main"},
+		Stack: []stack.Part{
+			{Name: "UCX", Package: "libucx_cu12-1.18.1", Origin: "PyPI"},
+			{Name: "UCX", Package: "ucx-1.19.0-h1", Origin: "https://conda.example/main"},
+			{Name: "CUDA", Package: "cuda-version-12.9-h0", Origin: "https://conda.example/main"},
 		},
 	}
 	if trees := env.Platforms[1].Trees; len(trees) != 1 || trees[0] != "own (./own)" {

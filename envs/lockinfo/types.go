@@ -1,5 +1,7 @@
 package lockinfo
 
+import "github.com/hpcenv/hpcenv/envs/stack"
+
 // Report is what a lock holds.
 type Report struct {
 	// Format of the file, e.g. "pixi.lock 6", and the sha256 of its bytes.
@@ -42,7 +44,7 @@ type Platform struct {
 	// Requirements that packages state, by text.
 	Requirements []Requirement `json:"requirements"`
 	// Stack is what programs communicate and compute with.
-	Stack []Component `json:"stack"`
+	Stack []stack.Part `json:"stack"`
 	// Trees are local source trees, which are used where they lie.
 	Trees []string `json:"source_trees,omitempty"`
 	// Unsupported entries, with the reason.
@@ -58,16 +60,6 @@ type Requirement struct {
 	If bool `json:"only_if_present,omitempty"`
 	// Packages that ask for it, sorted; empty = the lock's platform does.
 	Packages []string `json:"packages,omitempty"`
-}
-
-// Component is one part of the stack.
-type Component struct {
-	// Part is UCX, UCC, libfabric, GASNet-EX, MPI, NCCL or CUDA.
-	Part string `json:"part"`
-	// Package with version and build (conda) as name-version-build.
-	Package string `json:"package"`
-	// Origin is the channel, or PyPI, or a file.
-	Origin string `json:"origin"`
 }
 
 // AssumedArchive is taken for an archive of unknown size, in bytes.

@@ -8,22 +8,23 @@ import (
 	"strings"
 
 	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/envs/stack"
 )
 
 // warnings about what one platform holds.
-func warnings(p *lockfile.Platform, stack []Component) []string {
+func warnings(p *lockfile.Platform, parts []stack.Part) []string {
 	var out []string
-	seen := map[string][]Component{}
-	for _, c := range stack {
-		seen[c.Part] = append(seen[c.Part], c)
-		if c.Part == "UCX" && c.Origin == "PyPI" {
+	seen := map[string][]stack.Part{}
+	for _, c := range parts {
+		seen[c.Name] = append(seen[c.Name], c)
+		if c.Name == "UCX" && c.Origin == stack.PyPI {
 			out = append(out, c.Package+" from PyPI is built without verbs and rdmacm: over InfiniBand it falls back to TCP; next: take the conda package ucx")
 		}
 	}
 	for _, part := range slices.Sorted(maps.Keys(seen)) {
 		var conda, wheels []string
 		for _, c := range seen[part] {
-			if c.Origin == "PyPI" {
+			if c.Origin == stack.PyPI {
 				wheels = append(wheels, c.Package)
 			} else {
 				conda = append(conda, c.Package)

@@ -41,6 +41,16 @@ func (p *Project) Environments() []string {
 	return names
 }
 
+// Default tells whether an environment has the default feature. The error is an
+// *UnknownEnvironmentError.
+func (p *Project) Default(env string) (bool, error) {
+	e := p.environments[env]
+	if e == nil {
+		return false, &UnknownEnvironmentError{Name: env, File: p.File, Known: p.Environments()}
+	}
+	return !e.noDefault || slices.Contains(e.features, defaultName), nil
+}
+
 // featuresOf are the features of an environment, the strongest first: what the
 // environment has inline, its features in their order, the default feature.
 func (p *Project) featuresOf(env string) ([]*feature, error) {

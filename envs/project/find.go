@@ -41,7 +41,7 @@ var ErrNoLock = errors.New("no lock file")
 // and what to do.
 func FindLock(start string) (lock, note string, err error) {
 	if start == "" {
-		return nearest()
+		return nearestLock()
 	}
 	path, err := filepath.Abs(start)
 	if err != nil {
@@ -68,8 +68,8 @@ func FindLock(start string) (lock, note string, err error) {
 	return lock, choice(lock, ""), nil
 }
 
-// nearest looks from the working directory upwards.
-func nearest() (lock, note string, err error) {
+// nearestLock looks from the working directory upwards.
+func nearestLock() (lock, note string, err error) {
 	start, err := os.Getwd()
 	if err != nil {
 		return "", "", fmt.Errorf("the working directory, in which a %s is looked for: %w", LockName, err)

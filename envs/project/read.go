@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hpcenv/hpcenv/envs/tomltree"
+	"github.com/hpcenv/hpcenv/internal/nearest"
 )
 
 type node = tomltree.Value
@@ -118,11 +119,15 @@ func (m *manifest) readTool(p *Project) {
 	list := m.tool.Get("environments")
 	p.Preferred = m.texts("tool.hpcenv.environments", list)
 	for i, name := range p.Preferred {
+		if m.err != nil {
+			return // not all are texts
+		}
+		line := list.Items[i].Line
 		switch {
 		case p.environments[name] == nil:
-			m.failf(list.Line, "`tool.hpcenv.environments` names %q, and there is no such environment; there are %s", name, strings.Join(p.Environments(), ", "))
+			m.failf(line, "`tool.hpcenv.environments` names %q, and there is no such environment; there are %s; the nearest is %s", name, strings.Join(p.Environments(), ", "), nearest.Of(name, p.Environments()))
 		case slices.Contains(p.Preferred[:i], name):
-			m.failf(list.Line, "`tool.hpcenv.environments` names %q twice", name)
+			m.failf(line, "`tool.hpcenv.environments` names %q twice", name)
 		}
 	}
 }

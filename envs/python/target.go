@@ -37,6 +37,10 @@ var machines = map[string]string{
 	"linux-s390x": "s390x", "linux-riscv64": "riscv64", "linux-armv7l": "armv7l", "linux-32": "i686",
 }
 
+// Machine is what platform tags of wheels call the machine of a conda subdir; "" of
+// one that is not Linux.
+func Machine(subdir string) string { return machines[subdir] }
+
 // NewTarget checks and completes a target. The error wraps ErrTarget.
 func NewTarget(subdir, pythonVersion string, freeThreaded bool, glibc tag.Glibc) (*Target, error) {
 	machine, ok := machines[subdir]

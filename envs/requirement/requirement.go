@@ -1,9 +1,15 @@
 // Package requirement is what an environment asks of the node it runs on, each
-// demand with the package that makes it, and whether a node has it.
+// demand with the packages that make it, and whether a node has it.
 //
 // Enters: a platform of a locked environment, what the manifest says beside it,
-// and a node's virtual packages. Leaves: requirements, and verdicts on them. No
-// I/O.
+// and a node's virtual packages. Leaves: requirements (Of), and verdicts on them
+// (Check) with their text. No I/O.
+//
+//	requirement.go  what is asked, what a node has
+//	of.go           the requirements of a platform
+//	wheel.go        what the tags of wheels ask
+//	check.go        a verdict
+//	text.go         its text
 package requirement
 
 // Source tells which statement a requirement comes from.
@@ -16,7 +22,8 @@ const (
 	// Constrains of a conda package: it binds only a node that has the virtual
 	// package.
 	Constrains Source = "constrains"
-	// Platform of a pixi.lock 7: virtual packages of the lock's platform.
+	// Platform of a pixi.lock 7: virtual packages of the lock's platform. What is
+	// written there, NAME=VERSION=BUILD, is what the platform has at the least.
 	Platform Source = "platform"
 	// Manifest: system requirements of the project.
 	Manifest Source = "manifest"
@@ -30,9 +37,19 @@ type Requirement struct {
 	// "__glibc >=2.17,<3.0.a0"; of a wheel and a manifest the equivalent spec.
 	Spec   string `json:"spec"`
 	Source Source `json:"source"`
-	// Packages that ask for it as "name version", sorted; "" of a manifest or
+	// Packages that ask for it as "name version", sorted; none of a manifest or
 	// platform.
 	Packages []string `json:"packages,omitempty"`
+	// More packages that ask for it, too, which a short form left out.
+	More int `json:"more,omitempty"`
+}
+
+// Short is the requirement with at most so many of its packages.
+func (r Requirement) Short(packages int) Requirement {
+	if n := len(r.Packages); n > packages {
+		r.Packages, r.More = r.Packages[:packages:packages], r.More+n-packages
+	}
+	return r
 }
 
 // Virtual is a virtual package of a node (CEP 30, CEP 46).
@@ -53,6 +70,8 @@ type Node struct {
 	// Ancestors of the node's microarchitecture, itself included: what a package
 	// built for one of them may rely on.
 	Ancestors []string
+	// Driver is the version of the GPUs' driver, for texts; "" = none or unknown.
+	Driver string
 	// Assumed: nothing was read on the node; what is not in Virtuals is unknown,
 	// not absent.
 	Assumed bool

@@ -18,12 +18,12 @@ const module = "github.com/hpcenv/hpcenv/"
 // besides itself. The longest matching folder counts.
 var allowed = map[string][]string{
 	"cache":                  {},
-	"envs":                   {"cache", "internal/making"},
+	"envs":                   {"cache", "internal/making", "internal/nearest"},
 	"envs/bytecode/pycbench": {"envs", "cache", "internal/figure"}, // a program that measures
 	"slurm":                  {"envs", "cache"},
 	"slurm/launchbench":      {"hooks/pin", "internal/figure"}, // a program that measures
 	"hooks":                  {"envs", "cache", "daemon/api", "internal/clientconf", "internal/shellword", "internal/version", "slurm"},
-	"daemon":                 {"slurm", "hooks", "envs", "cache", "internal/version"},
+	"daemon":                 {"slurm", "hooks", "envs", "cache", "internal/nearest", "internal/version"},
 	"daemon/api":             {"internal/making"}, // a leaf: types and the client
 	"daemon/service":         {"daemon/api", "daemon/inventory", "slurm", "hooks", "envs", "cache", "internal/clientconf", "internal/version"},
 	"cmd":                    {"daemon", "hooks", "slurm", "envs", "cache", "internal/clientconf", "internal/membound", "internal/shellword", "internal/version"},
@@ -31,6 +31,7 @@ var allowed = map[string][]string{
 	"internal":               {"envs", "cache", "daemon", "slurm", "hooks", "cmd"},
 	"internal/clientconf":    {},
 	"internal/making":        {}, // types alone
+	"internal/nearest":       {},
 	"internal/version":       {},
 	"internal/membound":      {},
 	"internal/shellword":     {},

@@ -202,7 +202,7 @@ func platformDetail(out io.Writer, e lockinfo.Environment, p lockinfo.Platform) 
 	fmt.Fprintf(out, "\n%s, %s\n", e.Name, platformText(p))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, c := range p.Stack {
-		fmt.Fprintf(w, "  %s\t%s\tfrom %s\n", c.Part, c.Package, c.Origin)
+		fmt.Fprintf(w, "  %s\t%s\tfrom %s\n", c.Name, c.Package, c.Origin)
 	}
 	for _, q := range p.Requirements {
 		what, by := "needs", strings.Join(q.Packages, ", ")
