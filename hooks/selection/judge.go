@@ -26,8 +26,8 @@ type Rejected struct {
 	broken bool // it cannot be made
 }
 
-// candidate is an environment on one platform, judged for one kind.
-type candidate struct {
+// judged is an environment on one platform, judged for one kind.
+type judged struct {
 	env  *Environment
 	plat *Candidate
 	// reasons why it does not fit; forced: it runs all the same.
@@ -40,8 +40,9 @@ type candidate struct {
 	network string
 	native  bool
 	place   place
-	// asks is how much it demands of a node, for the choice between two platforms.
-	asks int
+	// pos is the platform's place within its environment, where the lock's reader put
+	// it by priority.
+	pos int
 }
 
 // place orders candidates; the smaller comes first.
@@ -56,9 +57,9 @@ func (p place) compare(o place) int {
 }
 
 // eligible: it may be taken.
-func (c *candidate) eligible() bool { return (c.fits || c.forced) && c.barred == "" }
+func (c *judged) eligible() bool { return (c.fits || c.forced) && c.barred == "" }
 
-func (c *candidate) wire() Wire { return Wire{c.plat.Stack.Family, c.plat.Stack.MPI} }
+func (c *judged) wire() Wire { return Wire{c.plat.Stack.Family, c.plat.Stack.MPI} }
 
 // judgement is one kind with all its candidates.
 type judgement struct {
@@ -66,7 +67,7 @@ type judgement struct {
 	rule  *Rule
 	// cands for the kind's subdir, by environment and platform; without are the
 	// names of environments that are not locked for it.
-	cands   []*candidate
+	cands   []*judged
 	without []string
 }
 
@@ -82,7 +83,9 @@ func (s *selector) judge(g *Group) *judgement {
 				continue
 			}
 			found = true
-			j.cands = append(j.cands, s.candidate(env, plat, g, node, j.rule))
+			c := s.candidate(env, plat, g, node, j.rule)
+			c.pos = i
+			j.cands = append(j.cands, c)
 		}
 		if !found {
 			j.without = append(j.without, env.Name)
@@ -91,9 +94,9 @@ func (s *selector) judge(g *Group) *judgement {
 	return j
 }
 
-func (s *selector) candidate(env *Environment, plat *Candidate, g *Group, node requirement.Node, rule *Rule) *candidate {
+func (s *selector) candidate(env *Environment, plat *Candidate, g *Group, node requirement.Node, rule *Rule) *judged {
 	k := &g.Kind
-	c := &candidate{env: env, plat: plat, asks: len(plat.Requirements)}
+	c := &judged{env: env, plat: plat}
 	named := s.wish.Environment == env.Name
 	c.network, c.native = reach(&plat.Stack, k)
 	c.place = place{rank: math.MaxInt, rule: math.MaxInt}

@@ -1,10 +1,6 @@
 package selection
 
-import (
-	"cmp"
-	"slices"
-	"strings"
-)
+import "slices"
 
 // maxMixed bounds the entries of a row for mixed jobs (they are numbered on the
 // wire).
@@ -109,8 +105,8 @@ func find(options []option, w Wire, mixed int) *option {
 
 // best picks among candidates: the first in order; if several environments are,
 // default; else nil, and tied are their names.
-func best(cands []*candidate, gpu bool) (pick *candidate, tied []string) {
-	var first []*candidate
+func best(cands []*judged, gpu bool) (pick *judged, tied []string) {
+	var first []*judged
 	for _, c := range cands {
 		if len(first) > 0 {
 			if order := c.place.compare(first[0].place); order > 0 {
@@ -121,7 +117,7 @@ func best(cands []*candidate, gpu bool) (pick *candidate, tied []string) {
 		}
 		first = append(first, c)
 	}
-	byName := map[string]*candidate{}
+	byName := map[string]*judged{}
 	for _, c := range first {
 		if o := byName[c.env.Name]; o == nil || c.moreApt(o, gpu) {
 			byName[c.env.Name] = c
@@ -144,10 +140,10 @@ func best(cands []*candidate, gpu bool) (pick *candidate, tied []string) {
 
 // moreApt chooses between two platforms of one environment for one kind (a lock of
 // version 7 may have them): the one that uses the GPU that is there, or none if
-// there is none; then the one that asks for more; then by name.
-func (c *candidate) moreApt(o *candidate, gpu bool) bool {
+// there is none; then the one that comes first in the environment.
+func (c *judged) moreApt(o *judged, gpu bool) bool {
 	if uc, uo := usesGPU(&c.plat.Stack), usesGPU(&o.plat.Stack); uc != uo {
 		return uc == gpu
 	}
-	return cmp.Or(cmp.Compare(o.asks, c.asks), strings.Compare(c.plat.Platform, o.plat.Platform)) < 0
+	return c.pos < o.pos
 }

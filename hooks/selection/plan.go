@@ -96,7 +96,7 @@ func (s *selector) plan() *Plan {
 	return p
 }
 
-func (s *selector) choice(i int, c *candidate) Choice {
+func (s *selector) choice(i int, c *judged) Choice {
 	out := Choice{
 		Environment: c.env.Name, Platform: c.plat.Platform, Subdir: c.plat.Subdir,
 		Family: c.plat.Stack.Family, MPI: c.plat.Stack.MPI, Network: c.network, Native: c.native, Forced: c.forced,
@@ -124,7 +124,7 @@ func (s *selector) give(p *Plan, i int, w Wire, mixed int) {
 
 // rejected lists what a kind does not get. Without a choice all reasons are those
 // against a candidate itself.
-func (j *judgement) rejected(chosen *candidate) []Rejected {
+func (j *judgement) rejected(chosen *judged) []Rejected {
 	var out []Rejected
 	for _, c := range j.cands {
 		if c == chosen {

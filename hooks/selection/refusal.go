@@ -173,11 +173,11 @@ func (s *selector) fail(class error, plan *Plan) *Error {
 func (s *selector) tied() []string {
 	var out []string
 	for _, j := range s.kinds {
-		all := j.eligible(func(*candidate) bool { return true })
+		all := j.eligible(func(*judged) bool { return true })
 		if len(all) == 0 {
 			continue
 		}
-		first := slices.MinFunc(all, func(a, b *candidate) int { return a.place.compare(b.place) })
+		first := slices.MinFunc(all, func(a, b *judged) int { return a.place.compare(b.place) })
 		var names []string
 		for _, c := range all {
 			if c.place == first.place {
@@ -205,7 +205,7 @@ func (s *selector) common() []Common {
 		for _, w := range s.allWires(env) {
 			c := Common{Environment: env.Name, Wire: w, GPU: true}
 			for _, j := range s.kinds {
-				i := slices.IndexFunc(j.cands, func(x *candidate) bool {
+				i := slices.IndexFunc(j.cands, func(x *judged) bool {
 					return x.env == env && x.fits && w.takes(&x.plat.Stack) && (s.wish.Wire == nil || s.wish.Wire.takes(&x.plat.Stack))
 				})
 				if i < 0 {

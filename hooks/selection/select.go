@@ -114,7 +114,7 @@ type selector struct {
 	kinds []*judgement
 	// choices are the candidates that some option has, wires all there are, options
 	// those of each kind.
-	choices []*candidate
+	choices []*judged
 	wires   []Wire
 	options [][]option
 	mixed   *Rule
@@ -163,15 +163,15 @@ func (s *selector) findWires() {
 // optionsOf lists what a kind gets under each wire.
 func (s *selector) optionsOf(j *judgement) []option {
 	var out []option
-	top := j.eligible(func(*candidate) bool { return true })
+	top := j.eligible(func(*judged) bool { return true })
 	for _, w := range s.wires {
-		under := j.eligible(func(c *candidate) bool { return w.takes(&c.plat.Stack) })
+		under := j.eligible(func(c *judged) bool { return w.takes(&c.plat.Stack) })
 		if len(under) == 0 {
 			continue
 		}
 		o := s.option(j, under, w)
-		first := func(cands []*candidate) place {
-			return slices.MinFunc(cands, func(a, b *candidate) int { return a.place.compare(b.place) }).place
+		first := func(cands []*judged) place {
+			return slices.MinFunc(cands, func(a, b *judged) int { return a.place.compare(b.place) }).place
 		}
 		o.preferred = first(under) == first(top)
 		out = append(out, o)
@@ -179,7 +179,7 @@ func (s *selector) optionsOf(j *judgement) []option {
 			continue
 		}
 		for i, p := range s.mixed.phrases {
-			taken := j.eligible(func(c *candidate) bool { return w.takes(&c.plat.Stack) && p.takes(c.env.Name, &c.plat.Stack) })
+			taken := j.eligible(func(c *judged) bool { return w.takes(&c.plat.Stack) && p.takes(c.env.Name, &c.plat.Stack) })
 			if len(taken) > 0 {
 				o := s.option(j, taken, w)
 				o.mixed = i + 1
@@ -190,7 +190,7 @@ func (s *selector) optionsOf(j *judgement) []option {
 	return out
 }
 
-func (s *selector) option(j *judgement, cands []*candidate, w Wire) option {
+func (s *selector) option(j *judgement, cands []*judged, w Wire) option {
 	pick, tied := best(cands, j.group.Kind.GPU)
 	if pick == nil {
 		return option{wire: w, choice: -1, tied: tied}
@@ -200,8 +200,8 @@ func (s *selector) option(j *judgement, cands []*candidate, w Wire) option {
 
 // choiceIndex numbers what can be chosen: an environment on a platform, with all
 // that a node must know of it.
-func (s *selector) choiceIndex(c *candidate) int {
-	i := slices.IndexFunc(s.choices, func(o *candidate) bool {
+func (s *selector) choiceIndex(c *judged) int {
+	i := slices.IndexFunc(s.choices, func(o *judged) bool {
 		return o.env == c.env && o.plat == c.plat && o.network == c.network && o.native == c.native && o.forced == c.forced
 	})
 	if i < 0 {
@@ -212,8 +212,8 @@ func (s *selector) choiceIndex(c *candidate) int {
 }
 
 // eligible lists the candidates that may be taken and that cond has.
-func (j *judgement) eligible(cond func(*candidate) bool) []*candidate {
-	var out []*candidate
+func (j *judgement) eligible(cond func(*judged) bool) []*judged {
+	var out []*judged
 	for _, c := range j.cands {
 		if c.eligible() && cond(c) {
 			out = append(out, c)
@@ -234,7 +234,7 @@ func (s *selector) unfit() []*judgement {
 }
 
 // pickOf finds the candidate that stands behind a choice for a kind.
-func (s *selector) pickOf(i, choice int) *candidate {
+func (s *selector) pickOf(i, choice int) *judged {
 	c := s.choices[choice]
 	for _, own := range s.kinds[i].cands {
 		if own.env == c.env && own.plat == c.plat {

@@ -21,7 +21,8 @@ type Environment struct {
 	// Rank is its place in the manifest's `[tool.hpcenv] environments`, from 1; 0 =
 	// not listed.
 	Rank int `json:"rank,omitempty"`
-	// Platforms it is locked for.
+	// Platforms it is locked for; of several with one subdir the first that fits is
+	// taken, unless only a later one uses the GPU that a node has.
 	Platforms []Candidate `json:"platforms"`
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // because says why a kind gets a candidate: what decided, in a few words.
-func (s *selector) because(j *judgement, c *candidate, mixed int) string {
+func (s *selector) because(j *judgement, c *judged, mixed int) string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	switch {
@@ -21,12 +21,12 @@ func (s *selector) because(j *judgement, c *candidate, mixed int) string {
 	case mixed > 0:
 		add("rule %s", s.mixed.Key)
 	}
-	var others []*candidate
-	for _, o := range j.eligible(func(o *candidate) bool { return o.env != c.env }) {
+	var others []*judged
+	for _, o := range j.eligible(func(o *judged) bool { return o.env != c.env }) {
 		others = append(others, o)
 	}
 	family := c.plat.Stack.Family
-	slow := slices.IndexFunc(others, func(o *candidate) bool {
+	slow := slices.IndexFunc(others, func(o *judged) bool {
 		return c.native && o.place.slow > 0 && o.plat.Stack.Family != family && o.plat.Stack.Family != stack.None
 	})
 	switch {
@@ -52,11 +52,11 @@ func (s *selector) because(j *judgement, c *candidate, mixed int) string {
 
 // decisive says what put a candidate before all others, where that is not plain
 // from the networks.
-func (j *judgement) decisive(c *candidate, others []*candidate) string {
+func (j *judgement) decisive(c *judged, others []*judged) string {
 	if len(others) == 0 {
 		return "nothing else fits"
 	}
-	next := slices.MinFunc(others, func(a, b *candidate) int { return a.place.compare(b.place) })
+	next := slices.MinFunc(others, func(a, b *judged) int { return a.place.compare(b.place) })
 	switch {
 	case c.place.rank != next.place.rank:
 		return "the manifest's order"
@@ -69,7 +69,7 @@ func (j *judgement) decisive(c *candidate, others []*candidate) string {
 }
 
 // beats says why another candidate that fits was not taken.
-func (c *candidate) beats(o *candidate, j *judgement) string {
+func (c *judged) beats(o *judged, j *judgement) string {
 	family := familyName(o.plat.Stack.Family)
 	switch {
 	case !o.native && o.place.slow > 0 && o.plat.Stack.Family != stack.None && c.native:
