@@ -24,6 +24,11 @@ type option struct {
 	tied []string
 }
 
+// equal: the same but for the names of what is tied.
+func (o option) equal(p option) bool {
+	return o.wire == p.wire && o.choice == p.choice && o.preferred == p.preferred && o.isDefault == p.isDefault && o.mixed == p.mixed
+}
+
 // outcome of resolve.
 type outcome int
 
@@ -103,9 +108,9 @@ func find(options []option, w Wire, mixed int) *option {
 	return nil
 }
 
-// best picks among candidates: the first in order; if several environments are,
-// default; else nil, and tied are their names.
-func best(cands []*judged, gpu bool) (pick *judged, tied []string) {
+// leaders are the candidates that come first in order but for their names, of each
+// environment one.
+func leaders(cands []*judged, gpu bool) []*judged {
 	var first []*judged
 	for _, c := range cands {
 		if len(first) > 0 {
@@ -115,24 +120,27 @@ func best(cands []*judged, gpu bool) (pick *judged, tied []string) {
 				first = first[:0]
 			}
 		}
-		first = append(first, c)
+		if i := slices.IndexFunc(first, func(o *judged) bool { return o.env == c.env }); i < 0 {
+			first = append(first, c)
+		} else if c.moreApt(first[i], gpu) {
+			first[i] = c
+		}
 	}
-	byName := map[string]*judged{}
+	return first
+}
+
+// best picks among candidates: the leader; if there are several, default; else
+// nil, and tied are their names.
+func best(cands []*judged, gpu bool) (pick *judged, tied []string) {
+	first := leaders(cands, gpu)
+	if i := slices.IndexFunc(first, func(c *judged) bool { return c.env.Name == defaultName }); i >= 0 {
+		return first[i], nil
+	}
+	if len(first) == 1 {
+		return first[0], nil
+	}
 	for _, c := range first {
-		if o := byName[c.env.Name]; o == nil || c.moreApt(o, gpu) {
-			byName[c.env.Name] = c
-		}
-	}
-	if c := byName[defaultName]; c != nil {
-		return c, nil
-	}
-	if len(byName) == 1 {
-		for _, c := range byName {
-			return c, nil
-		}
-	}
-	for name := range byName {
-		tied = append(tied, name)
+		tied = append(tied, c.env.Name)
 	}
 	slices.Sort(tied)
 	return nil, tied

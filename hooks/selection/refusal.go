@@ -104,6 +104,9 @@ func (e *Error) Table() []string {
 	return out
 }
 
+// maxOptions is how many environments a text offers; Common has all.
+const maxOptions = 3
+
 // Options are what would work, each a phrase for a "next:" line.
 func (e *Error) Options() []string {
 	var out []string
@@ -115,7 +118,7 @@ func (e *Error) Options() []string {
 	case 2:
 		where = "both"
 	}
-	for _, c := range e.Common {
+	for _, c := range e.Common[:min(len(e.Common), maxOptions)] {
 		text := fmt.Sprintf("--env-name=%s runs on %s", c.Environment, where)
 		if len(c.TCP) > 0 && kinds > 1 {
 			text += ", TCP on " + strings.Join(c.TCP, ", ")
@@ -194,7 +197,8 @@ func (s *selector) tied() []string {
 }
 
 // common lists environments that fit all kinds under one wire, if they are named:
-// those that leave the fewest fabrics unused first.
+// those that use GPUs, if there are any, and that leave the fewest fabrics unused
+// first.
 func (s *selector) common() []Common {
 	var out []Common
 	for _, env := range s.envs {
@@ -228,15 +232,18 @@ func (s *selector) common() []Common {
 			out = append(out, *best)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Common) int {
-		if a.GPU != b.GPU && s.wish.GPU {
-			if a.GPU {
-				return -1
-			}
-			return 1
+	gpu := slices.ContainsFunc(s.kinds, func(j *judgement) bool { return j.group.Kind.GPU })
+	rank := func(c Common) int {
+		r := len(c.TCP) << 1
+		if gpu && !c.GPU {
+			r += len(s.kinds) << 2
 		}
-		return len(a.TCP) - len(b.TCP)
-	})
+		if c.Environment != defaultName {
+			r++
+		}
+		return r
+	}
+	slices.SortStableFunc(out, func(a, b Common) int { return rank(a) - rank(b) })
 	return out
 }
 

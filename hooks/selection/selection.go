@@ -53,8 +53,7 @@ type Kind struct {
 	Ancestors []string              `json:"ancestors,omitempty"`
 	// PageSize in bytes, 0 = not known.
 	PageSize int `json:"page_size,omitempty"`
-	// Networks that are active, by facts.Network.Kind, in the order of
-	// facts.NetworkKinds: fabrics before Ethernet.
+	// Networks that are active, by facts.Network.Kind, the fastest first.
 	Networks []string `json:"networks,omitempty"`
 	// GPU: it has a usable one. Driver is its driver's version.
 	GPU    bool   `json:"gpu,omitempty"`
