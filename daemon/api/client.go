@@ -86,7 +86,7 @@ func (c *Client) Prepare(ctx context.Context, req *PrepareRequest, report func(E
 		}
 		progress := false
 		for _, n := range need.Archives {
-			if n.Held && c.Bring != nil {
+			if n.Held {
 				progress = progress || !req.Private
 				req.Private = true
 				continue
