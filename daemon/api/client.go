@@ -73,7 +73,11 @@ func (c *Client) Prepare(ctx context.Context, req *PrepareRequest, report func(E
 	if report == nil {
 		report = func(Event) {}
 	}
-	tell := report
+	planned := false
+	tell := func(e Event) {
+		planned = planned || e.Type == EventPlan
+		report(e)
+	}
 	for {
 		body, err := json.Marshal(req)
 		if err != nil {
@@ -100,10 +104,12 @@ func (c *Client) Prepare(ctx context.Context, req *PrepareRequest, report func(E
 			req.Private = req.Private || n.Credential
 			handed[n.SHA256], progress = true, true
 		}
-		// The same request again has the same plan, which was told already.
-		tell = func(e Event) {
-			if e.Type != EventPlan {
-				report(e)
+		// The same request again has the same plan, if that was told already.
+		if planned {
+			tell = func(e Event) {
+				if e.Type != EventPlan {
+					report(e)
+				}
 			}
 		}
 		if !progress {

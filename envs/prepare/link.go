@@ -24,7 +24,6 @@ func (r *run) build(ctx context.Context, targets []target, res *Result, save fun
 			return err
 		}
 		res.Environments = append(res.Environments, Environment{Name: t.env, Platform: t.subdir, ID: t.id, Meta: meta, New: meta == nil})
-		r.progress.send(Event{Type: EventPlan, Environment: t.env, Platform: t.subdir, New: meta == nil})
 		for _, p := range archives(t.platform) {
 			all[p.sha256()] = true
 			if meta == nil { // a published environment needs its packages no more
@@ -47,6 +46,9 @@ func (r *run) build(ctx context.Context, targets []target, res *Result, save fun
 	}
 	if err := r.knownClosed(missing); err != nil {
 		return err
+	}
+	for _, e := range res.Environments {
+		r.progress.send(Event{Type: EventPlan, Environment: e.Name, Platform: e.Platform, New: e.New})
 	}
 	if err := r.offline(missing); err != nil {
 		return err

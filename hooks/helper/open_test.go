@@ -104,7 +104,7 @@ func TestAttachOfAnOwnStore(t *testing.T) {
 	if err := attach(append(args, "--pin=")); err != nil {
 		t.Errorf("an own store: %v", err)
 	}
-	if err := attach(append(args, "--pin="+wire(t, testPin()))); err == nil || !strings.Contains(err.Error(), "no store is configured") {
+	if err := attach(append(args, "--job=8", "--pin="+wire(t, testPin()))); err == nil || !strings.Contains(err.Error(), "no store is configured") {
 		t.Errorf("a pin of the cluster's store: %v", err)
 	}
 }
