@@ -22,8 +22,8 @@ func TestRedactURL(t *testing.T) {
 		"https://conda.example/a.whl?secret#sha256=ab":                 "https://conda.example/a.whl?***#sha256=ab",
 		"https://conda.example/a.whl#a?b=c":                            "https://conda.example/a.whl#a?b=c",
 		"https://user:se%zzcret@conda.example/broken%zz":               "https://conda.example/broken%zz",
-		"../some/t/x/path":                                             "../some/t/x/path",
-		"":                                                             "",
+		"../some/t/x/path": "../some/t/x/path",
+		"":                 "",
 	} {
 		if got := lockfile.RedactURL(in); got != want {
 			t.Errorf("RedactURL(%q) = %q, want %q", in, got, want)
