@@ -135,6 +135,9 @@ type Environment struct {
 	New bool `json:"new,omitempty"`
 	// Created, RFC 3339.
 	Created string `json:"created,omitempty"`
+	// Group is the only one that may read it; nil = everybody may, or it is in a store
+	// of the user's own.
+	Group *int `json:"group,omitempty"`
 }
 
 // EnvironmentDetail is Environment with what Inspect adds.
