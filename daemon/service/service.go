@@ -116,7 +116,7 @@ func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report f
 	}
 	wanted := &prepare.Request{
 		Lock: req.Lock, Dir: filepath.Dir(req.LockPath), Environments: req.Environments, All: req.All,
-		Platforms: req.Platforms, Activations: req.Activations, DryRun: req.DryRun, Offline: req.Offline,
+		Platforms: req.Platforms, Activations: req.Activations, Description: req.Description, DryRun: req.DryRun, Offline: req.Offline,
 		Brought: req.Brought,
 	}
 	told := func(e prepare.Event) { report(api.Event(e)) }

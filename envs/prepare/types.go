@@ -100,6 +100,8 @@ type Request struct {
 	// Activations is what is kept with the lock: environment name → canonical
 	// JSON of activation.Manifest.
 	Activations map[string][]byte
+	// Description, JSON, is kept with the lock by its digest: what it asks of nodes.
+	Description []byte
 	// DryRun: nothing is written.
 	DryRun bool
 	// Offline: nothing is fetched; what is missing is an error of class

@@ -16,6 +16,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/activation"
 	"github.com/hpcenv/hpcenv/envs/materialize"
+	"github.com/hpcenv/hpcenv/hooks/facts"
 	"github.com/hpcenv/hpcenv/hooks/pin"
 	"github.com/hpcenv/hpcenv/hooks/prepared"
 	"github.com/hpcenv/hpcenv/internal/shellword"
@@ -53,6 +54,10 @@ func activate(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if p == nil {
 		return nil
 	}
+	on, err := decide(ctx, p, f.store, filepath.Join(f.runDir, facts.RecordFile), os.LookupEnv)
+	if err != nil {
+		return err
+	}
 	place, err := locate(p, f.store, f.prefixRoot)
 	if err != nil {
 		return err
@@ -67,6 +72,7 @@ func activate(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		Manifest:  place.manifest,
 		ActDigest: p.Activation,
 		Overlay:   p.OverlayDir(hostPlatform()),
+		Settings:  on.settings,
 		First:     f.batch,
 		Scripts:   activation.Options{Stderr: stderr},
 	})
@@ -77,6 +83,9 @@ func activate(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		for _, note := range result.Notes {
 			fmt.Fprintln(stderr, "hpcenv: "+note)
 		}
+	}
+	for _, w := range on.warnings {
+		fmt.Fprintf(stderr, "hpcenv: %s: warning: %s\n", nodeName(), w)
 	}
 	out := newRecords(stdout)
 	if !p.Step {

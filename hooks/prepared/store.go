@@ -210,6 +210,22 @@ func (s Store) activation(lockDigest, digest string) string {
 	return filepath.Join(s.lockDir(lockDigest), "activation", digest+".json")
 }
 
+// Description returns what a lock asks of nodes (planning.Description), by its digest,
+// unread. An error that it is not there wraps fs.ErrNotExist.
+func (s Store) Description(lockDigest, digest string) ([]byte, error) {
+	return s.read(s.description(lockDigest, digest))
+}
+
+// HasDescription tells whether Description would find it.
+func (s Store) HasDescription(lockDigest, digest string) bool {
+	_, err := s.stat(s.description(lockDigest, digest))
+	return err == nil
+}
+
+func (s Store) description(lockDigest, digest string) string {
+	return filepath.Join(s.lockDir(lockDigest), "description", digest+".json")
+}
+
 // lockDir is where a lock and what belongs to it are kept (lockfile.Index).
 func (s Store) lockDir(digest string) string { return filepath.Join(s.Root, "locks", digest) }
 

@@ -160,6 +160,7 @@ func (e *evaluation) nodes(parts map[string]bool, sz size) {
 		for _, n := range names {
 			in[n] = true
 		}
+		e.out.All = true
 	}
 	if len(in) == 0 {
 		e.out.because("no node that is known here fits %s", e.req.given())
@@ -170,6 +171,7 @@ func (e *evaluation) nodes(parts map[string]bool, sz size) {
 		e.out.Nodes = append(e.out.Nodes, name)
 	}
 	e.out.Nodes = sorted(e.out.Nodes)
+	e.out.All = e.out.All || len(in) == 1
 	e.out.MultiNode = e.out.MultiNode && len(in) > 1
 	e.movable(in, passes)
 }

@@ -31,6 +31,8 @@ type Scope struct {
 	// Nodes by name, sorted as people sort them; for Every all that are in a partition.
 	// A node that is not listed cannot get the job, as far as the Cluster is right.
 	Nodes []string `json:"nodes"`
+	// All: it gets all of Nodes, not some of them.
+	All bool `json:"all,omitempty"`
 	// Every: it may be any node.
 	Every bool `json:"every,omitempty"`
 	// Exact: nothing had to be widened; partitions, features, GRES and lists of nodes
@@ -50,7 +52,9 @@ type Scope struct {
 	// Partitions into which the job could be moved without leaving Nodes, sorted; nil for
 	// a step. Constraint is the feature expression that was taken into account.
 	Partitions []string `json:"partitions,omitempty"`
-	Constraint string   `json:"constraint,omitempty"`
+	// Partition is the one that was asked for, "" = the default.
+	Partition  string `json:"partition,omitempty"`
+	Constraint string `json:"constraint,omitempty"`
 }
 
 // Of returns where a submission can land. It never fails: what cannot be found out
@@ -81,6 +85,7 @@ func (s *Scope) join(o *Scope) {
 	if !slices.Equal(s.Nodes, o.Nodes) || s.Constraint != o.Constraint {
 		s.because("an option of a plugin that is not known here can be read in two ways")
 	}
+	s.All = s.All && o.All && slices.Equal(s.Nodes, o.Nodes)
 	s.Nodes = sorted(append(s.Nodes, o.Nodes...))
 	s.Every = s.Every || o.Every
 	s.GPUs, s.GPUsUnknown = s.GPUs && o.GPUs, s.GPUsUnknown || o.GPUsUnknown || s.GPUs != o.GPUs
@@ -138,11 +143,13 @@ func (e *evaluation) scope() *Scope {
 		e.out.because("%s", e.req.unread)
 	}
 	e.nodes(parts, sz)
+	e.out.All = e.out.All && e.out.Exact
 	return &e.out
 }
 
 // every makes the scope all nodes.
 func (e *evaluation) every() *Scope {
+	e.out.All = false
 	e.out.Every, e.out.MultiNode = true, e.out.MultiNode || e.req.doubt != ""
 	e.out.Nodes = nil
 	for _, n := range e.cluster.Nodes {
