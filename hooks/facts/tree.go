@@ -113,12 +113,15 @@ func (t tree) open(name string) (*os.File, error) {
 }
 
 // text reads a text file, at most maxText of it.
-func (t tree) text(name string) (string, error) {
+func (t tree) text(name string) (string, error) { return t.head(name, maxText) }
+
+// head reads the beginning of a text file.
+func (t tree) head(name string, limit int64) (string, error) {
 	f, err := t.open(name)
 	if err != nil {
 		return "", err
 	}
-	b, err := io.ReadAll(io.LimitReader(f, maxText))
+	b, err := io.ReadAll(io.LimitReader(f, limit))
 	if err = errors.Join(err, f.Close()); err != nil {
 		return "", t.own(err, name)
 	}
