@@ -27,8 +27,8 @@ const (
 )
 
 func testPin(edit ...func(*pin.Pin)) *pin.Pin {
-	p := &pin.Pin{Lock: testLock, LockPath: "/p/pixi.lock", Environment: "default", ID: testID,
-		Platforms: []string{"linux-64", "linux-aarch64"}}
+	p := &pin.Pin{Lock: testLock, LockPath: "/p/pixi.lock", Choice: pin.Choice{Environment: "default", ID: testID,
+		Platforms: []string{"linux-64", "linux-aarch64"}}}
 	for _, f := range edit {
 		f(p)
 	}
