@@ -18,6 +18,8 @@ var (
 	ErrFamilies = errors.New("the nodes would not have one communication stack")
 	// ErrUndecided: the pin does not say yet which family the job has.
 	ErrUndecided = errors.New("the communication stack of the job is not decided yet")
+	// ErrChanged: fresh facts give a node something else than it was planned for.
+	ErrChanged = errors.New("the node has changed since the job was submitted")
 	// ErrPinned: a pinned plan that cannot be read.
 	ErrPinned = errors.New("pinned plan cannot be used")
 )

@@ -24,6 +24,11 @@ type option struct {
 	tied []string
 }
 
+// equal: the same but for the names of what is tied.
+func (o option) equal(p option) bool {
+	return o.wire == p.wire && o.choice == p.choice && o.preferred == p.preferred && o.isDefault == p.isDefault && o.mixed == p.mixed
+}
+
 // outcome of resolve.
 type outcome int
 
@@ -34,9 +39,10 @@ const (
 )
 
 // resolve decides on one wire for all kinds, each given by its options. mixed is
-// the entry of the row for mixed jobs that was needed. The answer does not depend
-// on the order of the kinds.
-func resolve(kinds [][]option) (w Wire, mixed int, out outcome) {
+// the entry of the row for mixed jobs that was needed. Unless it is decided, wires
+// are those between which nothing decides. The answer does not depend on the order
+// of the kinds.
+func resolve(kinds [][]option) (wires []Wire, mixed int, out outcome) {
 	for mixed = 0; mixed <= maxMixed; mixed++ {
 		wires := common(kinds, mixed)
 		if len(wires) == 0 {
@@ -47,18 +53,18 @@ func resolve(kinds [][]option) (w Wire, mixed int, out outcome) {
 				return slices.ContainsFunc(kinds, func(o []option) bool { return !find(o, w, mixed).isDefault })
 			})
 			if len(byDefault) != 1 {
-				return Wire{}, mixed, ambiguous
+				return wires, mixed, ambiguous
 			}
 			wires = byDefault
 		}
 		for _, o := range kinds {
 			if find(o, wires[0], mixed).choice < 0 {
-				return Wire{}, mixed, ambiguous
+				return wires, mixed, ambiguous
 			}
 		}
-		return wires[0], mixed, decided
+		return wires, mixed, decided
 	}
-	return Wire{}, 0, apart
+	return nil, 0, apart
 }
 
 // common lists the wires that are good for all kinds, sorted; of those which give
@@ -103,9 +109,9 @@ func find(options []option, w Wire, mixed int) *option {
 	return nil
 }
 
-// best picks among candidates: the first in order; if several environments are,
-// default; else nil, and tied are their names.
-func best(cands []*judged, gpu bool) (pick *judged, tied []string) {
+// leaders are the candidates that come first in order but for their names, of each
+// environment one.
+func leaders(cands []*judged, gpu bool) []*judged {
 	var first []*judged
 	for _, c := range cands {
 		if len(first) > 0 {
@@ -115,24 +121,27 @@ func best(cands []*judged, gpu bool) (pick *judged, tied []string) {
 				first = first[:0]
 			}
 		}
-		first = append(first, c)
+		if i := slices.IndexFunc(first, func(o *judged) bool { return o.env == c.env }); i < 0 {
+			first = append(first, c)
+		} else if c.moreApt(first[i], gpu) {
+			first[i] = c
+		}
 	}
-	byName := map[string]*judged{}
+	return first
+}
+
+// best picks among candidates: the leader; if there are several, default; else
+// nil, and tied are their names.
+func best(cands []*judged, gpu bool) (pick *judged, tied []string) {
+	first := leaders(cands, gpu)
+	if i := slices.IndexFunc(first, func(c *judged) bool { return c.env.Name == defaultName }); i >= 0 {
+		return first[i], nil
+	}
+	if len(first) == 1 {
+		return first[0], nil
+	}
 	for _, c := range first {
-		if o := byName[c.env.Name]; o == nil || c.moreApt(o, gpu) {
-			byName[c.env.Name] = c
-		}
-	}
-	if c := byName[defaultName]; c != nil {
-		return c, nil
-	}
-	if len(byName) == 1 {
-		for _, c := range byName {
-			return c, nil
-		}
-	}
-	for name := range byName {
-		tied = append(tied, name)
+		tied = append(tied, c.env.Name)
 	}
 	slices.Sort(tied)
 	return nil, tied

@@ -22,8 +22,6 @@ type Plan struct {
 	Rows []Row `json:"rows"`
 	// Warnings about the job as a whole.
 	Warnings []string `json:"warnings,omitempty"`
-
-	options [][]option
 }
 
 // Row of a plan.
@@ -52,8 +50,12 @@ type Alternative struct {
 	Tied   []string `json:"tied,omitempty"`
 	// Preferred: the kind has nothing better under another wire.
 	Preferred bool `json:"preferred,omitempty"`
-	// Rule for mixed jobs that gives it; "" = the ordinary order.
-	Rule string `json:"rule,omitempty"`
+	// Default: of several wires the one with Default on all kinds is taken, since the
+	// choice is the environment default.
+	Default bool `json:"default,omitempty"`
+	// Mixed is the entry of the rule for mixed jobs that gives it, from 1; 0 = the
+	// ordinary order does.
+	Mixed int `json:"mixed,omitempty"`
 }
 
 // Choice of an environment for a kind of node.
@@ -114,7 +116,7 @@ func (s *selector) give(p *Plan, i int, w Wire, mixed int) {
 		return
 	}
 	j, r := s.kinds[i], &p.Rows[i]
-	c := s.pickOf(i, o.choice)
+	c := s.pick(j, o.choice)
 	choice := s.choice(i, c)
 	r.Choice = &choice
 	r.Because = s.because(j, c, mixed)

@@ -104,6 +104,9 @@ func (e *Error) Table() []string {
 	return out
 }
 
+// maxOptions is how many environments a text offers; Common has all.
+const maxOptions = 3
+
 // Options are what would work, each a phrase for a "next:" line.
 func (e *Error) Options() []string {
 	var out []string
@@ -115,7 +118,7 @@ func (e *Error) Options() []string {
 	case 2:
 		where = "both"
 	}
-	for _, c := range e.Common {
+	for _, c := range e.Common[:min(len(e.Common), maxOptions)] {
 		text := fmt.Sprintf("--env-name=%s runs on %s", c.Environment, where)
 		if len(c.TCP) > 0 && kinds > 1 {
 			text += ", TCP on " + strings.Join(c.TCP, ", ")
@@ -158,43 +161,46 @@ func (s *selector) fail(class error, plan *Plan) *Error {
 			continue
 		}
 		if w, mixed, out := resolve(s.options[i : i+1]); out == decided {
-			s.give(plan, i, w, mixed)
+			s.give(plan, i, w[0], mixed)
 		}
-	}
-	if class == ErrAmbiguous {
-		e.Tied = s.tied()
 	}
 	e.Common = s.common()
 	return e
 }
 
-// tied lists the environments that are first somewhere and between which nothing
-// decides.
-func (s *selector) tied() []string {
-	var out []string
-	for _, j := range s.kinds {
-		all := j.eligible(func(*judged) bool { return true })
-		if len(all) == 0 {
-			continue
-		}
-		first := slices.MinFunc(all, func(a, b *judged) int { return a.place.compare(b.place) })
-		var names []string
-		for _, c := range all {
-			if c.place == first.place {
-				names = append(names, c.env.Name)
+// tie makes the error of class ErrAmbiguous: options of the kinds, and the wires
+// between which, or under which, nothing decides. An environment that is there
+// under several wires, and alone, is listed with each.
+func (s *selector) tie(plan *Plan, kinds [][]option, wires []Wire, mixed int) *Error {
+	e := s.fail(ErrAmbiguous, plan)
+	var labelled []string
+	for _, o := range kinds {
+		for _, w := range wires {
+			x := find(o, w, mixed)
+			names := x.tied
+			if x.choice >= 0 {
+				if len(wires) == 1 {
+					continue // this kind is not the one that is torn
+				}
+				names = []string{s.choices[x.choice].env.Name}
+			}
+			for _, name := range names {
+				e.Tied = append(e.Tied, name)
+				labelled = append(labelled, fmt.Sprintf("%s (%s)", name, w))
 			}
 		}
-		slices.Sort(names)
-		if names = slices.Compact(names); len(names) > 1 {
-			out = append(out, names...)
-		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	slices.Sort(e.Tied)
+	if e.Tied = slices.Compact(e.Tied); len(e.Tied) == 1 {
+		slices.Sort(labelled)
+		e.Tied = slices.Compact(labelled)
+	}
+	return e
 }
 
 // common lists environments that fit all kinds under one wire, if they are named:
-// those that leave the fewest fabrics unused first.
+// those that use GPUs, if there are any, and that leave the fewest fabrics unused
+// first.
 func (s *selector) common() []Common {
 	var out []Common
 	for _, env := range s.envs {
@@ -228,15 +234,18 @@ func (s *selector) common() []Common {
 			out = append(out, *best)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Common) int {
-		if a.GPU != b.GPU && s.wish.GPU {
-			if a.GPU {
-				return -1
-			}
-			return 1
+	gpu := slices.ContainsFunc(s.kinds, func(j *judgement) bool { return j.group.Kind.GPU })
+	rank := func(c Common) int {
+		r := len(c.TCP) << 1
+		if gpu && !c.GPU {
+			r += len(s.kinds) << 2
 		}
-		return len(a.TCP) - len(b.TCP)
-	})
+		if c.Environment != defaultName {
+			r++
+		}
+		return r
+	}
+	slices.SortStableFunc(out, func(a, b Common) int { return rank(a) - rank(b) })
 	return out
 }
 

@@ -24,14 +24,14 @@ func Select(in Input) (*Plan, error) {
 	if !s.wish.MultiNode {
 		return s.alone(plan)
 	}
-	w, mixed, out := resolve(s.options)
+	wires, mixed, out := resolve(s.options)
 	switch out {
 	case ambiguous:
-		return nil, s.fail(ErrAmbiguous, plan)
+		return nil, s.tie(plan, s.options, wires, mixed)
 	case apart:
 		return nil, s.fail(ErrFamilies, plan)
 	}
-	s.settle(plan, w, mixed)
+	s.settle(plan, wires[0], mixed)
 	return plan, nil
 }
 
@@ -58,12 +58,12 @@ func SelectLater(in Input) (*Plan, error) {
 			continue
 		}
 		w, mixed, out := resolve(s.options[i : i+1])
-		if out == ambiguous {
-			return nil, s.fail(ErrAmbiguous, plan)
+		if out != decided {
+			return nil, s.tie(plan, s.options[i:i+1], w, mixed)
 		}
-		s.give(plan, i, w, mixed)
-		if !slices.Contains(wires, w) {
-			wires = append(wires, w)
+		s.give(plan, i, w[0], mixed)
+		if !slices.Contains(wires, w[0]) {
+			wires = append(wires, w[0])
 		}
 	}
 	if len(wires) == 1 {
@@ -71,7 +71,6 @@ func SelectLater(in Input) (*Plan, error) {
 		return plan, nil
 	}
 	plan.Undecided = true
-	plan.options = s.options
 	for i := range s.kinds {
 		plan.Rows[i].Alternatives = s.alternatives(plan, i)
 	}
@@ -87,9 +86,9 @@ func (s *selector) alone(plan *Plan) (*Plan, error) {
 		}
 		w, mixed, out := resolve(s.options[i : i+1])
 		if out != decided {
-			return nil, s.fail(ErrAmbiguous, plan)
+			return nil, s.tie(plan, s.options[i:i+1], w, mixed)
 		}
-		s.give(plan, i, w, mixed)
+		s.give(plan, i, w[0], mixed)
 	}
 	return plan, nil
 }
@@ -163,17 +162,15 @@ func (s *selector) findWires() {
 // optionsOf lists what a kind gets under each wire.
 func (s *selector) optionsOf(j *judgement) []option {
 	var out []option
-	top := j.eligible(func(*judged) bool { return true })
+	top := leaders(j.eligible(func(*judged) bool { return true }), j.group.Kind.GPU)
 	for _, w := range s.wires {
 		under := j.eligible(func(c *judged) bool { return w.takes(&c.plat.Stack) })
 		if len(under) == 0 {
 			continue
 		}
 		o := s.option(j, under, w)
-		first := func(cands []*judged) place {
-			return slices.MinFunc(cands, func(a, b *judged) int { return a.place.compare(b.place) }).place
-		}
-		o.preferred = first(under) == first(top)
+		o.preferred = slices.ContainsFunc(top, func(c *judged) bool { return w.takes(&c.plat.Stack) })
+		o.isDefault = o.isDefault && slices.Contains(top, s.pick(j, o.choice))
 		out = append(out, o)
 		if s.mixed == nil {
 			continue
@@ -233,10 +230,10 @@ func (s *selector) unfit() []*judgement {
 	return out
 }
 
-// pickOf finds the candidate that stands behind a choice for a kind.
-func (s *selector) pickOf(i, choice int) *judged {
+// pick finds the candidate that stands behind a choice for a kind.
+func (s *selector) pick(j *judgement, choice int) *judged {
 	c := s.choices[choice]
-	for _, own := range s.kinds[i].cands {
+	for _, own := range j.cands {
 		if own.env == c.env && own.plat == c.plat {
 			return own
 		}
@@ -248,18 +245,15 @@ func (s *selector) pickOf(i, choice int) *judged {
 func (s *selector) alternatives(plan *Plan, i int) []Alternative {
 	var out []Alternative
 	for _, o := range s.options[i] {
-		a := Alternative{Wire: o.wire, Preferred: o.preferred, Tied: o.tied}
-		if o.mixed > 0 {
-			a.Rule = s.mixed.Key
-		}
+		a := Alternative{Wire: o.wire, Preferred: o.preferred, Default: o.isDefault, Tied: o.tied, Mixed: o.mixed}
 		if o.choice >= 0 {
-			c := s.choice(i, s.pickOf(i, o.choice))
+			c := s.choice(i, s.pick(s.kinds[i], o.choice))
 			a.Choice = &c
 		}
 		out = append(out, a)
 	}
 	slices.SortStableFunc(out, func(a, b Alternative) int {
-		return cmp.Or(cmp.Compare(a.Rule, b.Rule), a.Wire.compare(b.Wire))
+		return cmp.Or(cmp.Compare(a.Mixed, b.Mixed), a.Wire.compare(b.Wire))
 	})
 	return out
 }

@@ -21,13 +21,12 @@ func (s *selector) because(j *judgement, c *judged, mixed int) string {
 	case mixed > 0:
 		add("rule %s", s.mixed.Key)
 	}
-	var others []*judged
-	for _, o := range j.eligible(func(o *judged) bool { return o.env != c.env }) {
-		others = append(others, o)
-	}
+	others := j.eligible(func(o *judged) bool { return o.env != c.env })
 	family := c.plat.Stack.Family
+	// What people expect without looking is default; where it does not use the fabric
+	// they are told so, elsewhere what does.
 	slow := slices.IndexFunc(others, func(o *judged) bool {
-		return c.native && o.place.slow > 0 && o.plat.Stack.Family != family && o.plat.Stack.Family != stack.None
+		return c.native && o.env.Name == defaultName && o.place.slow > 0 && o.plat.Stack.Family != family && o.plat.Stack.Family != stack.None
 	})
 	switch {
 	case slow >= 0:
