@@ -72,6 +72,7 @@ if [ -e "$build/hpcenvd" ]; then
 	put 755 "$build/hpcenvd" "$prefix/bin/hpcenvd"
 	text 644 "$here/systemd/hpcenvd.service" "$units/hpcenvd.service"
 fi
+text 644 "$here/systemd/hpcenv-facts.service" "$units/hpcenv-facts.service"
 text 644 "$here/systemd/hpcenv-build.service" "$units/hpcenv-build.service"
 # A mount unit is named after its mount point.
 name=$(printf '%s' "${root#/}" | sed -e 's|-|\\x2d|g' -e 's|/|-|g')

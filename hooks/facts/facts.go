@@ -2,8 +2,10 @@
 // size, glibc, kernel, networks, GPUs, MPI.
 //
 // Enters: a root directory, so that recorded trees are read by the very readers
-// that read a live node. Leaves: Facts. Nothing is executed, and a device that
-// cannot be read is that device's problem alone.
+// that read a live node (Read). Leaves: Facts, the virtual packages that they
+// amount to (Virtuals), and the record that a node keeps of them (Save, Load).
+// Nothing is executed, and a device that cannot be read is that device's problem
+// alone.
 package facts
 
 // Version of the form of Facts as JSON.
@@ -22,10 +24,9 @@ type Facts struct {
 	Glibc string `json:"glibc"`
 	// Kernel release as uname -r says.
 	Kernel string `json:"kernel"`
-	// Squashfs are the compressors with which the kernel can mount an image; nil =
-	// no squashfs.
-	Squashfs []string `json:"squashfs,omitempty"`
-	// Networks beside the loopback, the fastest first.
+	// Squashfs is whether the kernel can mount images.
+	Squashfs Squashfs `json:"squashfs"`
+	// Networks beside the loopback: fabrics before Ethernet, each the fastest first.
 	Networks []Network `json:"networks,omitempty"`
 	// GPU is nil on a node without a usable one.
 	GPU *GPU `json:"gpu,omitempty"`
@@ -34,11 +35,30 @@ type Facts struct {
 	PMI []Library `json:"pmi,omitempty"`
 	// Problems: one line for each thing that could not be read.
 	Problems []string `json:"problems,omitempty"`
+	// Overrides are the fields that the site's own file replaced (OverrideFile).
+	Overrides []string `json:"overrides,omitempty"`
 }
+
+// Squashfs is how the kernel serves images.
+type Squashfs struct {
+	// Mounts is Yes, No or Unknown.
+	Mounts string `json:"mounts"`
+	// Compressors that it reads (gzip, lz4, lzma, lzo, xz, zstd), sorted; nil with
+	// Mounts Yes = it does not tell which.
+	Compressors []string `json:"compressors,omitempty"`
+}
+
+// Answers where the third one is honest.
+const (
+	Yes     = "yes"
+	No      = "no"
+	Unknown = "unknown"
+)
 
 // CPU is a processor by archspec's names.
 type CPU struct {
-	// Name of the microarchitecture (zen4, neoverse_v2), or of the generic family.
+	// Name of the microarchitecture (zen4, neoverse_v2), or of the generic family
+	// (x86_64_v3, aarch64); "" = not known.
 	Name string `json:"name"`
 	// Vendor as archspec has it.
 	Vendor string `json:"vendor,omitempty"`
@@ -83,7 +103,8 @@ type GPU struct {
 	Vendor string `json:"vendor"`
 	// Driver version, e.g. 535.104.05.
 	Driver string `json:"driver"`
-	// CUDA is the newest that the driver serves, major.minor; "" = not known.
+	// CUDA is the newest that the driver serves, major.minor; "" = not known, or
+	// no CUDA.
 	CUDA string `json:"cuda,omitempty"`
 	// Compute is the lowest compute capability, e.g. 9.0; "" = not known.
 	Compute string `json:"compute,omitempty"`
@@ -101,7 +122,8 @@ type Model struct {
 
 // Library is an MPI or PMI on the node.
 type Library struct {
-	// Name is openmpi, mpich, cray-mpich, pmi2, pmix …
+	// Name is openmpi, mpich, cray-mpich, pmi, pmi2, pmix, pals; slurm/NAME is what
+	// srun --mpi=NAME takes.
 	Name string `json:"name"`
 	// Path of the library or of the directory that has it.
 	Path    string `json:"path"`

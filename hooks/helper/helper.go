@@ -10,6 +10,7 @@
 //	activate  as the user, in the first task of a node: environment changes as data
 //	prolog    as root: leaves the job's pin in the run directory
 //	epilog    as root: takes it away
+//	facts     as root, at boot: leaves the node's facts in the run directory
 //
 // Results leave on standard output as NUL-terminated records, messages for the
 // user on standard error, the verdict as exit code.
@@ -78,6 +79,8 @@ func Main(args []string, deps Deps) int {
 			fmt.Fprintf(os.Stderr, "%s: %s: %v\n", label, args[1], err)
 		}
 		return api.ExitDone
+	case "slurm-hook facts":
+		err = writeFacts(ctx, args[2:], os.Stdout)
 	default:
 		err = refuse(api.ExitUsage, "unknown verb %q", args[0]+" "+args[1])
 	}

@@ -53,11 +53,14 @@ type Kind struct {
 	Ancestors []string              `json:"ancestors,omitempty"`
 	// PageSize in bytes, 0 = not known.
 	PageSize int `json:"page_size,omitempty"`
-	// Networks that are active, by facts.Network.Kind, the fastest first.
+	// Networks that are active, by facts.Network.Kind, in the order of
+	// facts.NetworkKinds: fabrics before Ethernet.
 	Networks []string `json:"networks,omitempty"`
 	// GPU: it has a usable one. Driver is its driver's version.
 	GPU    bool   `json:"gpu,omitempty"`
 	Driver string `json:"driver,omitempty"`
+	// Models of its GPUs, as people call them (H100), sorted.
+	Models []string `json:"models,omitempty"`
 	// Assumed: nothing was read on such nodes; Slurm's features and GRES stand in.
 	Assumed bool `json:"assumed,omitempty"`
 	// Label for people: "x86-64 H100 InfiniBand".
