@@ -1,7 +1,7 @@
 #!/bin/bash
 # gotest.sh RESULTS ARGUMENT…: go test -json with the arguments; the events go
 # to the file RESULTS, what people want to see to the terminal. Exits as the
-# tests did. LOGS=TEST shows that test's output also if it passed.
+# tests did. LOGS=TEST,… shows those tests' output also if they passed.
 set -euo pipefail
 
 results=$1

@@ -73,10 +73,10 @@ func TestPreferred(t *testing.T) {
 		t.Error(diff)
 	}
 	for text, says := range map[string]string{
-		"[tool.hpcenv]\nenvironments=[\"x\"]":                   `:2: ` + "`tool.hpcenv.environments`" + ` names "x", and there is no such environment; there are default; the nearest is default`,
+		"[tool.hpcenv]\nenvironments=[\"x\"]":                                             `:2: ` + "`tool.hpcenv.environments`" + ` names "x", and there is no such environment; there are default; the nearest is default`,
 		"[environments]\ncpu=[]\n[tool.hpcenv]\nenvironments=[\n \"default\",\n \"cpi\"]": `pixi.toml:6: ` + "`tool.hpcenv.environments`" + ` names "cpi", and there is no such environment; there are cpu, default; the nearest is cpu`,
-		"[tool.hpcenv]\nenvironments=[\"default\",\"default\"]": "twice",
-		"[tool.hpcenv]\nenvironments=\"default\"":               "must be an array",
+		"[tool.hpcenv]\nenvironments=[\"default\",\"default\"]":                           "twice",
+		"[tool.hpcenv]\nenvironments=\"default\"":                                         "must be an array",
 		"[tasks]\na = 1":        "tasks.a",
 		"[dependencies]\na = 1": "dependencies.a",
 		"[pypi-dependencies]\na = {env-markers = \"nonsense ===\"}": "env-markers",

@@ -45,8 +45,8 @@ type asked struct {
 	name    string
 	version version.Spec
 	build   matchspec.Pattern
-	// spec has all else that a match spec can ask; nil for a platform's.
-	spec *matchspec.MatchSpec
+	// condition under which it binds; "" = always.
+	condition string
 	// least: a platform's version, which the node's must reach; then version asks
 	// nothing.
 	least    version.Version
@@ -70,7 +70,7 @@ func read(r Requirement) (asked, error) {
 	if err != nil {
 		return asked{}, unreadable(r, err)
 	}
-	return asked{name: m.Name, version: m.Version, build: m.Build, spec: m}, nil
+	return asked{name: m.Name, version: m.Version, build: m.Build, condition: m.Condition}, nil
 }
 
 func unreadable(r Requirement, err error) error {
@@ -103,18 +103,19 @@ func readPlatform(s string) (a asked, ok bool, err error) {
 // A constraint binds only a node that has the virtual package. A build of
 // __archspec names a microarchitecture, or many with a pattern; it is met by a
 // node whose microarchitecture is one of them or descends from one: what was built
-// for an ancestor runs on it. All else is as conda has it.
+// for an ancestor runs on it. All else is as conda has it: of a spec over a virtual
+// package, version and build count.
 //
-// Behind "; if" or in `when` a spec may have a condition. One over a virtual
+// Behind "; if" or in `when` a dependency may have a condition. One over a virtual
 // package that the node does not meet takes the requirement away; any other was
-// the solver's to decide, and the requirement binds.
+// the solver's to decide, and the requirement binds. A constraint's does not count.
 func Check(r Requirement, n Node) Verdict {
 	a, err := read(r)
 	if err != nil {
 		return Verdict{State: Unmet, Problem: err.Error()}
 	}
-	if a.spec != nil && a.spec.Condition != "" && virtual(a.spec.Condition) {
-		condition := Requirement{Spec: a.spec.Condition, Source: Depends}
+	if r.Source == Depends && virtual(a.condition) {
+		condition := Requirement{Spec: a.condition, Source: Depends}
 		if c := Check(condition, n); !c.OK() && c.Problem == "" {
 			return Verdict{State: Met, Name: a.name}
 		}
@@ -154,13 +155,7 @@ func (a *asked) holds(is version.Version, build string, ancestors []string) bool
 	if a.name == archspec {
 		builds = append(builds, ancestors...)
 	}
-	if a.spec == nil {
-		return slices.ContainsFunc(builds, a.build.Matches)
-	}
-	return slices.ContainsFunc(builds, func(b string) bool {
-		// Virtual packages have the build number 0 and neither licence nor digest.
-		return a.spec.MatchesNameless(&matchspec.Package{Name: a.name, Version: is, Build: b})
-	})
+	return slices.ContainsFunc(builds, a.build.Matches)
 }
 
 // never tells that no node has the virtual package, whether or not anybody looked.

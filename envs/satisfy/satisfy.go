@@ -169,40 +169,45 @@ func (c *checker) environment(env *lockfile.Environment) error {
 	return nil
 }
 
-// platform finds the lock's platform for one of the manifest: in versions up to
-// 6 by subdir; in version 7 by name, or, as pixi renames platforms that ask
-// something of a machine, by what it asks. It complains where the two differ.
+// platform finds the lock's platform for one of the manifest, and complains where
+// the two differ.
 func (c *checker) platform(env string, on project.Platform, asks map[string]string, all []*lockfile.Platform) *lockfile.Platform {
-	if c.lock.Version < 7 {
+	found, same := Locked(c.lock.Version, on, asks, all)
+	switch {
+	case found == nil || same:
+	case found.Subdir != on.Subdir:
+		c.add(on.Line, "the platform %s is %s in the manifest and %s in the lock", on.Name, on.Subdir, found.Subdir)
+	default:
+		c.add(on.Line, "environment %s: the platform %s asks for %s in the manifest, and was locked for %s", env, on.Name, virtualText(asks), orNothing(strings.Join(found.VirtualPackages, ", ")))
+	}
+	return found
+}
+
+// Locked finds the lock's platform for one of the manifest that asks something of
+// a machine (project.VirtualPackages): in pixi.lock up to version 6 by subdir; in
+// version 7 by name, or, as pixi renames platforms that ask something, by what it
+// asks. nil = there is none; same is false of one that has the name alone, which
+// was locked for something else.
+func Locked(version int, on project.Platform, asks map[string]string, all []*lockfile.Platform) (found *lockfile.Platform, same bool) {
+	if version < 7 {
 		for _, l := range all {
 			if l.Subdir == on.Subdir {
-				return l
+				return l, true
 			}
 		}
-		return nil
+		return nil, false
 	}
-	var named, same *lockfile.Platform
 	for _, l := range all {
-		if l.Name == on.Name {
-			named = l
-		}
-		if l.Subdir == on.Subdir && agree(asks, l.VirtualPackages) {
-			if same == nil || l.Name == on.Name {
-				same = l
+		switch {
+		case l.Subdir == on.Subdir && agree(asks, l.VirtualPackages):
+			if !same || l.Name == on.Name {
+				found, same = l, true
 			}
+		case l.Name == on.Name && !same:
+			found = l
 		}
 	}
-	switch {
-	case same != nil:
-		return same
-	case named == nil:
-		return nil
-	case named.Subdir != on.Subdir:
-		c.add(on.Line, "the platform %s is %s in the manifest and %s in the lock", on.Name, on.Subdir, named.Subdir)
-	default:
-		c.add(on.Line, "environment %s: the platform %s asks for %s in the manifest, and was locked for %s", env, on.Name, virtualText(asks), orNothing(strings.Join(named.VirtualPackages, ", ")))
-	}
-	return named
+	return found, same
 }
 
 // decisive are the virtual packages whose change changes what is locked; the

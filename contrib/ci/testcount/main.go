@@ -18,7 +18,7 @@ import (
 
 func main() {
 	totals := flag.Bool("totals", false, "count the events in the named files instead of showing standard input")
-	logs := flag.String("logs", "", "show the output of this test also if it passed")
+	logs := flag.String("logs", "", "show the output of these tests (with commas between) also if they passed")
 	flag.Parse()
 	if err := run(*totals, *logs, flag.Args(), os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintf(os.Stderr, "testcount: %v\n", err)
