@@ -135,7 +135,7 @@ func (s *selector) unmet(plat *Candidate, k *Kind, node requirement.Node) []stri
 			out = append(out, requirement.Text(*r, v, node))
 		}
 	}
-	if plat.Stack.GPU && !k.GPU && len(out) == 0 {
+	if plat.Stack.GPU && !k.usableGPU() && len(out) == 0 {
 		out = append(out, fmt.Sprintf("has no usable GPU, needs one (%s)", cmp.Or(plat.Stack.GPUPackage, "the manifest's system requirements")))
 	}
 	if plat.Alignment > 0 && k.PageSize > plat.Alignment {
@@ -158,7 +158,7 @@ func (s *selector) barred(env *Environment, plat *Candidate, k *Kind, named bool
 		return "is taken only when it is named (it is without the default feature)"
 	case w.GPU && !usesGPU(&plat.Stack):
 		return withoutGPUReason
-	case w.GPU && !k.GPU:
+	case w.GPU && !k.usableGPU():
 		return "the job asks for GPUs, and these nodes have none that can be used"
 	}
 	return ""
@@ -213,6 +213,12 @@ func (s *selector) node(k *Kind) requirement.Node {
 		n.Virtuals[v.Name] = v
 	}
 	return n
+}
+
+// usableGPU: there is a GPU that environments can use, which is what __cuda says
+// (and CONDA_OVERRIDE_CUDA); on nodes that nobody looked at, any.
+func (k *Kind) usableGPU() bool {
+	return k.GPU && k.Assumed || slices.ContainsFunc(k.Virtuals, func(v requirement.Virtual) bool { return v.Name == "__cuda" })
 }
 
 // fabric is the fastest network of a kind that is more than Ethernet; "" = none,

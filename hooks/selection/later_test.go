@@ -278,3 +278,17 @@ func TestVariablesPerNetwork(t *testing.T) {
 		}
 	}
 }
+
+// What a choice says of its network reaches the node for every network there is.
+func TestEveryNetworkTravels(t *testing.T) {
+	for _, n := range facts.NetworkKinds() {
+		g := gpuIB(t)
+		g.Kind.Networks = []string{n}
+		g.Kind = sealed(t, g.Kind)
+		in := job(g)
+		in.Environments = in.Environments[:1]
+		if d := decide(t, wired(t, mustSelect(t, in)), g, nil); d.Network != n {
+			t.Errorf("%s arrives as %q", n, d.Network)
+		}
+	}
+}

@@ -275,10 +275,7 @@ func (p *PinnedPlan) MarshalJSON() ([]byte, error) {
 		if c.Platform != c.Subdir {
 			platform += "=" + c.Subdir
 		}
-		flags := slices.Index(networkCodes, c.Network)
-		if flags < 0 {
-			return nil, fmt.Errorf("%w: there is no network %q", ErrPinned, c.Network)
-		}
+		flags := max(slices.Index(networkCodes, c.Network), 0) // one that has no number is not known
 		flags <<= networkShift
 		if c.Native {
 			flags |= flagNative

@@ -234,7 +234,7 @@ func (s *selector) common() []Common {
 			out = append(out, *best)
 		}
 	}
-	gpu := slices.ContainsFunc(s.kinds, func(j *judgement) bool { return j.group.Kind.GPU })
+	gpu := slices.ContainsFunc(s.kinds, func(j *judgement) bool { return j.group.Kind.usableGPU() })
 	rank := func(c Common) int {
 		r := len(c.TCP) << 1
 		if gpu && !c.GPU {

@@ -33,7 +33,7 @@ func TestContradictoryRulesAreRefused(t *testing.T) {
 		"a key twice":                 {"- {key: a, gpu: true}\n- {key: a, gpu: false}", []string{"two rows have the key a"}},
 		"no key":                      {"- {gpu: true}", []string{"key"}},
 		"unknown field":               {"- {key: a}\n- {key: b, netwrok: [infiniband]}", []string{"line 2", "netwrok", "network"}},
-		"unknown network":             {"- {key: a, network: [infinband]}", []string{"infinband", "infiniband, roce"}},
+		"unknown network":             {"- {key: a, network: [infinband]}", []string{"infinband", "infiniband, omni-path"}},
 		"unknown preference":          {"- {key: a, prefer: [gex]}", []string{`"gex"`, "environment NAME"}},
 		"preferred twice":             {"- {key: a, prefer: [UCX, ucx]}", []string{"twice"}},
 		"no variable":                 {"- {key: a, set: [{name: 1A, value: x}]}", []string{"1A"}},

@@ -346,6 +346,19 @@ func TestAssumedNodesSaySo(t *testing.T) {
 	hasAll(t, strings.Join(r.Warnings, "\n"), "never looked at")
 }
 
+// A GPU that no environment can use is none: a driver without CUDA.
+func TestGPUWithoutCUDA(t *testing.T) {
+	g := gpuIB(t)
+	g.Kind.Virtuals = virtuals("")
+	g.Kind = sealed(t, g.Kind)
+	wants(t, mustSelect(t, job(g)), g, "cpu")
+	in := job(g)
+	in.Environments[0].Platforms[0].Stack.GPU = false
+	in.Environments[0].Platforms[0].Requirements = nil
+	in.Wish.GPU = true
+	hasAll(t, refused(t, in, selection.ErrNoFit).Error(), "these nodes have none that can be used")
+}
+
 // Two platforms of one subdir: the one that uses the GPU on nodes that have one.
 func TestTwoPlatformsOfOneSubdir(t *testing.T) {
 	plain := selection.Candidate{Platform: "linux-64", Subdir: "linux-64"}

@@ -162,7 +162,7 @@ func (s *selector) findWires() {
 // optionsOf lists what a kind gets under each wire.
 func (s *selector) optionsOf(j *judgement) []option {
 	var out []option
-	top := leaders(j.eligible(func(*judged) bool { return true }), j.group.Kind.GPU)
+	top := leaders(j.eligible(func(*judged) bool { return true }), j.group.Kind.usableGPU())
 	for _, w := range s.wires {
 		under := j.eligible(func(c *judged) bool { return w.takes(&c.plat.Stack) })
 		if len(under) == 0 {
@@ -188,7 +188,7 @@ func (s *selector) optionsOf(j *judgement) []option {
 }
 
 func (s *selector) option(j *judgement, cands []*judged, w Wire) option {
-	pick, tied := best(cands, j.group.Kind.GPU)
+	pick, tied := best(cands, j.group.Kind.usableGPU())
 	if pick == nil {
 		return option{wire: w, choice: -1, tied: tied}
 	}
