@@ -2,6 +2,7 @@ package selection
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -57,7 +58,7 @@ func (e *Error) Sentence() string {
 			}
 		}
 		slices.Sort(names)
-		return fmt.Sprintf("%s %s", e.Class, strings.Join(names, ", "))
+		return fmt.Sprintf("%s %s", e.Class, some(names))
 	}
 	var wires []string
 	for i := range e.Plan.Rows {
@@ -69,39 +70,59 @@ func (e *Error) Sentence() string {
 	return fmt.Sprintf("%s (%s)", e.Class, strings.Join(slices.Compact(wires), " / "))
 }
 
-// Table lists nodes × environment × what there is to say, as aligned lines. Of
-// ErrNoFit it has the nodes that nothing fits, of the others all.
+// Table lists nodes × environment × what there is to say, as aligned lines; kinds
+// of which the same is to be said share them. Of ErrNoFit it has the nodes that
+// nothing fits, of the others all.
 func (e *Error) Table() []string {
-	var cells [][3]string
+	type said struct{ environment, text string }
+	byNodes := map[string][]said{}
 	for i := range e.Plan.Rows {
 		r := &e.Plan.Rows[i]
-		if r.Choice != nil {
-			if e.Class != ErrNoFit {
-				cells = append(cells, [3]string{r.name(), r.Choice.Environment, r.Because})
-			}
+		if r.Choice != nil && e.Class != ErrNoFit {
+			byNodes[r.name()] = append(byNodes[r.name()], said{r.Choice.Environment, r.Because})
+		}
+		if r.Choice != nil || e.Class == ErrNoFit && r.Problem == "" {
 			continue
 		}
-		if e.Class == ErrNoFit && r.Problem == "" {
-			continue
-		}
-		rejected := slices.Clone(r.Rejected)
-		named := e.Plan.Wish.Environment
-		for _, x := range rejected {
-			if named == "" || x.Environment == named {
-				cells = append(cells, [3]string{r.name(), x.Environment, x.Text()})
+		for _, x := range r.Rejected {
+			if named := e.Plan.Wish.Environment; named == "" || x.Environment == named {
+				byNodes[r.name()] = append(byNodes[r.name()], said{x.Environment, x.Text()})
 			}
 		}
 	}
-	slices.SortStableFunc(cells, func(a, b [3]string) int { return strings.Compare(a[0], b[0]) })
+	// Nodes of which all is the same, by the first of their names.
+	var sets [][]said
+	var names [][]string
+	for _, name := range slices.Sorted(maps.Keys(byNodes)) {
+		if i := slices.IndexFunc(sets, func(o []said) bool { return slices.Equal(o, byNodes[name]) }); i >= 0 {
+			names[i] = append(names[i], name)
+		} else {
+			sets, names = append(sets, byNodes[name]), append(names, []string{name})
+		}
+	}
+	var cells [][3]string
 	var width [2]int
-	for _, c := range cells {
-		width[0], width[1] = max(width[0], len(c[0])), max(width[1], len(c[1]))
+	for i, set := range sets {
+		nodes := some(names[i])
+		for _, s := range set {
+			cells = append(cells, [3]string{nodes, s.environment, s.text})
+			width[0], width[1] = max(width[0], len(nodes)), max(width[1], len(s.environment))
+		}
 	}
 	out := make([]string, len(cells))
 	for i, c := range cells {
 		out[i] = strings.TrimRight(fmt.Sprintf("%-*s  %-*s  %s", width[0], c[0], width[1], c[1], c[2]), " ")
 	}
 	return out
+}
+
+// some names of a list for one line, and how many more there are.
+func some(names []string) string {
+	const shown = 4
+	if len(names) <= shown {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown-1], ", "), len(names)-shown+1)
 }
 
 // maxOptions is how many environments a text offers; Common has all.
@@ -121,7 +142,7 @@ func (e *Error) Options() []string {
 	for _, c := range e.Common[:min(len(e.Common), maxOptions)] {
 		text := fmt.Sprintf("--env-name=%s runs on %s", c.Environment, where)
 		if len(c.TCP) > 0 && kinds > 1 {
-			text += ", TCP on " + strings.Join(c.TCP, ", ")
+			text += ", TCP on " + some(c.TCP)
 		} else if len(c.TCP) > 0 {
 			text += ", over TCP"
 		}
