@@ -29,7 +29,7 @@ help:
 	@echo "make bench-launch      what hpcenv adds to sbatch and to a step"
 	@echo "make bench-link        what making environments costs, against the reference installer"
 	@echo "make bench-lock        what reading locks costs, against the reference reader"
-	@echo "make bench-select      what choosing an environment costs on a node"
+	@echo "make bench-select      what choosing environments costs, on a node and for a cluster"
 	@echo "make build             the programs and the SPANK plug-in, in build/"
 	@echo "make setup             install what is missing (Debian, Ubuntu; root)"
 	@echo "make install           PREFIX=/usr DESTDIR= PLUGINDIR= … (contrib/install/install.sh has all)"

@@ -1,6 +1,7 @@
 package selection_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/hpcenv/hpcenv/envs/requirement"
@@ -21,6 +22,10 @@ func virtuals(cuda string) []requirement.Virtual {
 func sealed(t testing.TB, k selection.Kind) selection.Kind {
 	t.Helper()
 	label := k.Label
+	if k.Ancestors == nil && k.Subdir != "" {
+		k.Ancestors = map[string][]string{"linux-64": {"haswell", "x86_64_v3", "x86_64_v2", "x86_64"}, "linux-aarch64": {"neoverse_n1", "aarch64"}}[k.Subdir]
+		k.Virtuals = append(slices.Clone(k.Virtuals), requirement.Virtual{Name: "__archspec", Version: "1", Build: k.Ancestors[0]})
+	}
 	k = k.Sealed()
 	k.Label = label
 	return k

@@ -15,8 +15,8 @@ import (
 	"github.com/hpcenv/hpcenv/hooks/selection"
 )
 
-// wired sends a plan through its wire form.
-func wired(t testing.TB, p *selection.Plan) *selection.PinnedPlan {
+// pinOf is the wire form of a plan.
+func pinOf(t testing.TB, p *selection.Plan) []byte {
 	t.Helper()
 	pinned, err := p.Pin(func(c *selection.Choice) string { return fmt.Sprintf("%032x", len(c.Environment)) })
 	if err != nil {
@@ -25,6 +25,25 @@ func wired(t testing.TB, p *selection.Plan) *selection.PinnedPlan {
 	data, err := json.Marshal(pinned)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return data
+}
+
+// wired sends a plan through its wire form, which does not depend on whether the
+// plan was kept as JSON before.
+func wired(t testing.TB, p *selection.Plan) *selection.PinnedPlan {
+	t.Helper()
+	data := pinOf(t, p)
+	kept, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read selection.Plan
+	if err := json.Unmarshal(kept, &read); err != nil {
+		t.Fatal(err)
+	}
+	if again := pinOf(t, &read); string(again) != string(data) {
+		t.Fatalf("the pin of a plan read from JSON is\n%s\nnot\n%s", again, data)
 	}
 	var back selection.PinnedPlan
 	if err := json.Unmarshal(data, &back); err != nil {

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/hpcenv/hpcenv/envs/stack"
 )
 
 // Error says why there is no plan: the table of all kinds, and what would work.
@@ -85,6 +87,9 @@ func (e *Error) Table() []string {
 			continue
 		}
 		for _, x := range r.Rejected {
+			if e.Class == ErrAmbiguous && !x.Fits {
+				continue
+			}
 			if named := e.Plan.Wish.Environment; named == "" || x.Environment == named {
 				byNodes[r.name()] = append(byNodes[r.name()], said{x.Environment, x.Text()})
 			}
@@ -241,7 +246,7 @@ func (s *selector) common() []Common {
 				}
 				x := j.cands[i]
 				c.GPU = c.GPU && usesGPU(&x.plat.Stack)
-				if x.place.slow > 0 && s.wish.MultiNode {
+				if x.place.slow > 0 && s.wish.MultiNode && x.plat.Stack.Family != stack.None {
 					c.TCP = append(c.TCP, j.group.brief())
 				}
 			}
