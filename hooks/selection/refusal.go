@@ -2,7 +2,6 @@ package selection
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -74,35 +73,38 @@ func (e *Error) Sentence() string {
 
 // Table lists nodes × environment × what there is to say, as aligned lines; kinds
 // of which the same is to be said share them. Of ErrNoFit it has the nodes that
-// nothing fits, of the others all.
+// nothing fits, of ErrAmbiguous those for which nothing decides (all, if that is the
+// job as a whole), of ErrFamilies all.
 func (e *Error) Table() []string {
 	type said struct{ environment, text string }
-	byNodes := map[string][]said{}
+	torn := e.Class == ErrAmbiguous && slices.ContainsFunc(e.Plan.Rows, func(r Row) bool { return r.Choice == nil && r.Problem == "" })
+	rows := make([]*Row, 0, len(e.Plan.Rows))
 	for i := range e.Plan.Rows {
-		r := &e.Plan.Rows[i]
-		if r.Choice != nil && e.Class != ErrNoFit {
-			byNodes[r.name()] = append(byNodes[r.name()], said{r.Choice.Environment, r.Because})
-		}
-		if r.Choice != nil || e.Class == ErrNoFit && r.Problem == "" {
-			continue
-		}
-		for _, x := range r.Rejected {
-			if e.Class == ErrAmbiguous && !x.Fits {
-				continue
-			}
-			if named := e.Plan.Wish.Environment; named == "" || x.Environment == named {
-				byNodes[r.name()] = append(byNodes[r.name()], said{x.Environment, x.Text()})
-			}
-		}
+		rows = append(rows, &e.Plan.Rows[i])
 	}
-	// Nodes of which all is the same, by the first of their names.
+	slices.SortStableFunc(rows, func(a, b *Row) int { return strings.Compare(a.name(), b.name()) })
 	var sets [][]said
 	var names [][]string
-	for _, name := range slices.Sorted(maps.Keys(byNodes)) {
-		if i := slices.IndexFunc(sets, func(o []said) bool { return slices.Equal(o, byNodes[name]) }); i >= 0 {
-			names[i] = append(names[i], name)
+	for _, r := range rows {
+		var set []said
+		switch {
+		case e.Class == ErrNoFit && r.Problem == "", torn && (r.Choice != nil || r.Problem != ""):
+			continue
+		case r.Choice != nil:
+			set = append(set, said{r.Choice.Environment, r.Because})
+		default:
+			for _, x := range r.Rejected {
+				named := e.Plan.Wish.Environment
+				if torn && !slices.Contains(e.Tied, x.Environment) || named != "" && x.Environment != named {
+					continue
+				}
+				set = append(set, said{x.Environment, x.Text()})
+			}
+		}
+		if i := slices.IndexFunc(sets, func(o []said) bool { return slices.Equal(o, set) }); i >= 0 {
+			names[i] = append(names[i], r.name())
 		} else {
-			sets, names = append(sets, byNodes[name]), append(names, []string{name})
+			sets, names = append(sets, set), append(names, []string{r.name()})
 		}
 	}
 	var cells [][3]string
