@@ -47,13 +47,14 @@ type judged struct {
 
 // place orders candidates; the smaller comes first.
 type place struct {
-	rank int // in the manifest's order
-	rule int // entry of the rule that takes it
-	slow int // 0 = native, or there is no fabric; 1 = over TCP
+	forced int // 1 = it does not fit
+	rank   int // in the manifest's order
+	rule   int // entry of the rule that takes it
+	slow   int // 0 = native, or there is no fabric; 1 = over TCP
 }
 
 func (p place) compare(o place) int {
-	return cmp.Or(cmp.Compare(p.rank, o.rank), cmp.Compare(p.rule, o.rule), cmp.Compare(p.slow, o.slow))
+	return cmp.Or(cmp.Compare(p.forced, o.forced), cmp.Compare(p.rank, o.rank), cmp.Compare(p.rule, o.rule), cmp.Compare(p.slow, o.slow))
 }
 
 // eligible: it may be taken.
@@ -121,7 +122,9 @@ func (s *selector) candidate(env *Environment, plat *Candidate, g *Group, node r
 		c.reasons = s.unmet(plat, k, node)
 	}
 	c.fits = len(c.reasons) == 0
-	c.forced = !c.fits && named && s.wish.Check == Warn
+	if c.forced = !c.fits && named && s.wish.Check == Warn; c.forced {
+		c.place.forced = 1
+	}
 	c.barred = s.barred(env, plat, k, named)
 	return c
 }

@@ -98,6 +98,9 @@ func TestNothingIsGivenThatDoesNotFit(t *testing.T) {
 				for _, c := range choicesOf(r) {
 					checkFit(t, &in, r, c)
 				}
+				if (r.Choice == nil) != (r.Because == "") || (r.Choice == nil) != (r.Problem != "") {
+					t.Errorf("%s: choice %v, because %q, problem %q", r.Nodes, r.Choice, r.Because, r.Problem)
+				}
 			}
 		}
 		return len(plans) > 0

@@ -374,6 +374,11 @@ func TestTwoPlatformsOfOneSubdir(t *testing.T) {
 		if got := row(t, p, cpuNodes(t)).Choice.Platform; got != "linux-64" {
 			t.Errorf("other nodes get %s", got)
 		}
+		// What fits comes before what is forced.
+		in = selection.Input{Environments: in.Environments, Groups: []selection.Group{v100(t)}, Wish: selection.Wish{Environment: "x", Check: selection.Warn}}
+		if r := row(t, mustSelect(t, in), v100(t)); r.Choice.Platform != "linux-64" || r.Choice.Forced {
+			t.Errorf("an old driver gets %+v", r.Choice)
+		}
 	}
 }
 

@@ -46,6 +46,16 @@ func (s *selector) because(j *judgement, c *judged, mixed int) string {
 			add("%s", last)
 		}
 	}
+	if len(parts) == 0 {
+		switch {
+		case usesGPU(&c.plat.Stack) && j.group.Kind.usableGPU():
+			add("uses the GPU")
+		case j.rule != nil && c.place.rule < len(j.rule.phrases):
+			add("rule %s", j.rule.Key)
+		default:
+			add("fits")
+		}
+	}
 	return strings.Join(parts, "; ")
 }
 
