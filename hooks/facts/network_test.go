@@ -2,6 +2,8 @@ package facts_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -75,6 +77,31 @@ func TestNetworks(t *testing.T) {
 			if n.Active && n.Problem != "" {
 				t.Errorf("%s: %s is active with %q", c.name, n.Device, n.Problem)
 			}
+		}
+	}
+}
+
+// TestDeviceModes: a node's users are everyone, or a group that is not root's.
+func TestDeviceModes(t *testing.T) {
+	root := tree(t, x86+"dir /sys/class/cxi/cxi0/device/net/hsn0\nfile /dev/cxi0\n"+netdev("hsn0", "1", "up"))
+	node := filepath.Join(root, "dev/cxi0")
+	for _, c := range []struct {
+		mode   os.FileMode
+		gid    int
+		active bool
+	}{{0o666, 0, true}, {0o600, 0, false}, {0o644, 0, false}, {0o660, 0, false}, {0o660, 4711, true}, {0o640, 4711, false}} {
+		if os.Geteuid() != 0 && c.gid != 0 {
+			continue // only root can give it to that group
+		}
+		if os.Geteuid() == 0 {
+			must(t, os.Chown(node, 0, c.gid))
+		} else if c.mode == 0o660 {
+			continue // its group is the user's own
+		}
+		must(t, os.Chmod(node, c.mode))
+		f := facts.Read(t.Context(), root)
+		if len(f.Networks) != 1 || f.Networks[0].Active != c.active {
+			t.Errorf("mode %04o, group %d: %+v, want active %t", c.mode, c.gid, f.Networks, c.active)
 		}
 	}
 }
