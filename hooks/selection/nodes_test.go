@@ -139,3 +139,59 @@ func TestPinnedPlanIsSmall(t *testing.T) {
 		t.Errorf("each alone: %d bytes", n)
 	}
 }
+
+// What must be there before a job starts is all that some kind may get.
+func TestWhatAPlanNeeds(t *testing.T) {
+	plan, err := selection.SelectLater(job(gpuIB(t), ghSlingshot(t), cpuNodes(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"cpu on linux-64", "default on linux-64", "default on linux-aarch64", "gex on linux-64", "gex on linux-aarch64"}
+	var got []string
+	for _, c := range plan.Environments() {
+		got = append(got, c.String())
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("of the plan: %s", diff)
+	}
+	there := map[string]bool{}
+	for _, c := range wired(t, plan).Choices() {
+		there[c.String()] = true
+	}
+	for _, w := range want {
+		if !there[w] {
+			t.Errorf("%s is missing in the pin, which has %v", w, there)
+		}
+	}
+}
+
+// A pin that is not what was written is refused, and says what of it.
+func TestBrokenPins(t *testing.T) {
+	plan := mustSelect(t, job(gpuIB(t), cpuNodes(t)))
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(pinOf(t, plan), &fields); err != nil {
+		t.Fatal(err)
+	}
+	for field, values := range map[string][]string{
+		"v": {"2", `"x"`}, "m": {`"x"`}, "w": {"7", "-1"}, "k": {`"on"`}, "e": {`["..","a/b"]`, "[]"}, "p": {`["/"]`},
+		"i": {`["!"]`, "[]", `["=a/b"]`}, "f": {"[]"}, "c": {`"AAA"`, `"//////8"`}, "o": {`"AA"`, `"/wE"`, `"AAL/////////"`}, "d": {`"AAAA"`, `"AAAAAAAAAAD//w=="`},
+	} {
+		before := fields[field]
+		for _, v := range values {
+			fields[field] = json.RawMessage(v)
+			data, err := json.Marshal(fields)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var p selection.PinnedPlan
+			if err := json.Unmarshal(data, &p); !errors.Is(err, selection.ErrPinned) {
+				t.Errorf("with %s: %s: %v", field, v, err)
+			}
+		}
+		fields[field] = before
+	}
+	plan.Rows[0].Kind.Digest = "no digest"
+	if _, err := plan.Pin(nil); !errors.Is(err, selection.ErrPinned) {
+		t.Errorf("a digest that is none: %v", err)
+	}
+}
