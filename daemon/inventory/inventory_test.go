@@ -26,7 +26,7 @@ func keeper(t *testing.T) (k *Keeper, nodes string) {
 	nodes = filepath.Join(dir, "nodes")
 	script := `#!/bin/sh
 case $* in
-*config*) echo 'ClusterName = c1' ;;
+*config*) printf 'ClusterName = c1\nJobSubmitPlugins = lua\nCliFilterPlugins = (null)\n' ;;
 *partition*) echo 'PartitionName=p AllowGroups=ALL Default=YES Nodes=a,b State=UP' ;;
 *) exec cat ` + nodes + ` ;;
 esac
