@@ -25,7 +25,7 @@ func (s *Scope) Carry(features string) string {
 	var out strings.Builder
 	out.WriteString("1;constraint=" + url.PathEscape(s.Constraint))
 	if !s.Every {
-		out.WriteString(";partitions=" + url.PathEscape(strings.Join(s.Partitions, ",")))
+		out.WriteString(";asked=" + url.PathEscape(s.Partition) + ";partitions=" + url.PathEscape(strings.Join(s.Partitions, ",")))
 	}
 	if features != "" {
 		out.WriteString(";features=" + url.PathEscape(features))

@@ -63,7 +63,7 @@ func nodeNumber(s string) (int, error) {
 type size struct {
 	// most nodes, 0 = no bound is known.
 	most int
-	// perNode: no task and no total of GPUs asks for more nodes than are listed.
+	// tasks, at least one for each node that must be.
 	tasks int
 	// spreads: something else than tasks and --nodes may ask for more nodes.
 	spreads bool
@@ -78,9 +78,6 @@ var spreading = []string{
 
 func (r request) size() size {
 	s := size{tasks: 1}
-	if r.unread != "" {
-		s.spreads = true
-	}
 	for _, name := range spreading {
 		if _, ok := r.values[name]; ok {
 			s.spreads = true
@@ -99,8 +96,16 @@ func (r request) size() size {
 			s.spreads = true
 		} else {
 			s.most = most
-			s.tasks = max(s.tasks, least)
+			// As many nodes as tasks, also where --nodes says more.
+			if _, given := r.values["ntasks"]; given && !s.spreads && most > 0 {
+				s.most = min(most, s.tasks)
+			} else {
+				s.tasks = max(s.tasks, least)
+			}
 		}
+	}
+	if r.unread != "" {
+		s.spreads = true
 	}
 	return s
 }

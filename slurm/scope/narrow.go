@@ -136,6 +136,9 @@ func (e *evaluation) resources() {
 // nodes puts the pieces together.
 func (e *evaluation) nodes(parts map[string]bool, sz size) {
 	drop := map[string]bool{}
+	if e.req.others {
+		e.out.because("what other components of the job require or exclude is not taken into account")
+	}
 	if text, ok := e.req.values["exclude"]; ok {
 		names, err := e.sub.nodeNames(text)
 		if err != nil {
@@ -155,7 +158,8 @@ func (e *evaluation) nodes(parts map[string]bool, sz size) {
 			in[n.Name] = true
 		}
 	}
-	if names := e.listed(sz); names != nil {
+	names := e.listed(sz)
+	if names != nil {
 		clear(in)
 		for _, n := range names {
 			in[n] = true
@@ -171,6 +175,10 @@ func (e *evaluation) nodes(parts map[string]bool, sz size) {
 	}
 	e.out.Nodes = sorted(e.out.Nodes)
 	e.out.MultiNode = e.out.MultiNode && len(in) > 1
+	if names != nil {
+		// It needs just these nodes, in whichever partition it is.
+		passes = func(n *queries.Node) bool { return in[n.Name] }
+	}
 	e.movable(in, passes)
 }
 
@@ -223,8 +231,9 @@ func (e *evaluation) listed(sz size) []string {
 		e.out.MultiNode = e.out.MultiNode || len(names) > 1
 		return nil
 	}
-	if len(names) > 1 && sz.most != 1 {
-		e.out.MultiNode = true
+	if tasks, given := e.req.values["ntasks"]; given && sz.tasks < len(names) {
+		e.out.because("--ntasks=%s leaves only some of --%s=%s", tasks, option, text)
 	}
+	e.out.MultiNode = sz.most != 1 && (e.out.MultiNode || len(names) > 1)
 	return names
 }

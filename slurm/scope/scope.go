@@ -48,8 +48,10 @@ type Scope struct {
 	// OtherCluster: it may land on nodes of another cluster, which Nodes does not have.
 	OtherCluster bool `json:"other_cluster,omitempty"`
 	// Partitions into which the job could be moved without leaving Nodes, sorted; nil for
-	// a step. Constraint is the feature expression that was taken into account.
+	// a step. Partition is the one that was asked for, "" = the default, and Constraint
+	// the feature expression, as they were taken into account.
 	Partitions []string `json:"partitions,omitempty"`
+	Partition  string   `json:"partition,omitempty"`
 	Constraint string   `json:"constraint,omitempty"`
 }
 
@@ -78,7 +80,8 @@ func Of(s Submission, c *Cluster) *Scope {
 
 // join widens a scope by another way to read the same submission.
 func (s *Scope) join(o *Scope) {
-	if !slices.Equal(s.Nodes, o.Nodes) || s.Constraint != o.Constraint {
+	same := s.Constraint == o.Constraint && s.Partition == o.Partition
+	if !slices.Equal(s.Nodes, o.Nodes) || !same {
 		s.because("an option of a plugin that is not known here can be read in two ways")
 	}
 	s.Nodes = sorted(append(s.Nodes, o.Nodes...))
@@ -87,8 +90,8 @@ func (s *Scope) join(o *Scope) {
 	s.MultiNode = s.MultiNode || o.MultiNode
 	s.OtherCluster = s.OtherCluster || o.OtherCluster
 	s.Partitions = slices.DeleteFunc(s.Partitions, func(p string) bool { return !slices.Contains(o.Partitions, p) })
-	if s.Constraint != o.Constraint {
-		s.Constraint, s.Partitions = "", nil
+	if !same {
+		s.Constraint, s.Partition, s.Partitions = "", "", nil
 	}
 	for _, w := range o.Why {
 		s.because("%s", w)
@@ -119,7 +122,7 @@ type evaluation struct {
 }
 
 func (e *evaluation) scope() *Scope {
-	e.out = Scope{Exact: true, Asked: e.req.given()}
+	e.out = Scope{Exact: true, Asked: e.req.given(), Partition: e.req.values["partition"]}
 	e.resources()
 	sz := e.req.size()
 	e.out.MultiNode = sz.most != 1 && (sz.spreads || sz.tasks > 1 || sz.most > 1)

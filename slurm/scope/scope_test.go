@@ -173,9 +173,9 @@ func TestComponents(t *testing.T) {
 		}
 		l.check(t, l.ask(t, dir, i))
 	}
-	for i, want := range []string{"g1", "a[1-2]", "c[1-4]"} {
+	for i, want := range []string{"~g1", "~a[1-2]", "~c[1-4]"} {
 		for _, command := range []string{"sbatch -p gpu -w g1 : -p arm : -p cpu plain", "salloc -p gpu -w g1 : -p arm : -p cpu", "srun -p gpu -w g1 a -x : -p arm b : -p cpu c"} {
-			l := lookup{command: command, want: want}
+			l := lookup{command: command, want: want, why: "other components"}
 			l.check(t, l.ask(t, dir, i))
 		}
 	}
@@ -270,11 +270,11 @@ func TestMovable(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "plain", "#!/bin/sh\n")
 	for command, want := range map[string]string{
-		"sbatch plain":                     "1;constraint=;partitions=cpu%2Cmain",
-		"sbatch -p mixed plain":            "1;constraint=;partitions=long%2Cmixed",
-		"sbatch -p mixed -C ib plain":      "1;constraint=ib;partitions=cpu%2Clong%2Cmain%2Cmixed",
-		"sbatch -p gpu -C ib&a100 plain":   "1;constraint=ib&a100;partitions=gpu%2Cmixed",
-		"sbatch -p gpu -w g1 plain":        "1;constraint=;partitions=",
+		"sbatch plain":                     "1;constraint=;asked=;partitions=cpu%2Cmain",
+		"sbatch -p mixed plain":            "1;constraint=;asked=mixed;partitions=long%2Cmixed",
+		"sbatch -p mixed -C ib plain":      "1;constraint=ib;asked=mixed;partitions=cpu%2Clong%2Cmain%2Cmixed",
+		"sbatch -p gpu -C ib&a100 plain":   "1;constraint=ib&a100;asked=gpu;partitions=gpu%2Cmixed",
+		"sbatch -p gpu -w g1 plain":        "1;constraint=;asked=gpu;partitions=gpu%2Cmixed",
 		"sbatch -p nosuch plain":           "",
 		"sbatch -M other -p gpu -N1 plain": "",
 	} {
