@@ -13,12 +13,6 @@ local names = {
 	"threads-per-core", "spread-job", "clusters", "cluster-constraint", "reservation", "no-allocate", "jobid",
 }
 
--- What Slurm answers for an option that was not given.
-local unset = {
-	["ntasks-per-gpu"] = true, ["ntasks-per-tres"] = true, ["ntasks-per-node"] = true, ["sockets-per-node"] = true, ["cores-per-socket"] = true,
-	["threads-per-core"] = true, ["spread-job"] = true, ["no-allocate"] = true, ["jobid"] = true,
-}
-
 -- An open file without a name: only this process and its children have it, and it ends
 -- with them. Lua alone can set no variable.
 local file
@@ -64,9 +58,11 @@ function hpcenv_cli_record(options)
 		file:write("hpcenv-cli-filter 1 " .. who .. "\n")
 	end
 	file:write("component " .. program .. "\n")
+	-- Only what was set: a number that was not given has a value, too.
+	local given = slurm.json_cli_options(options) or ""
 	for _, name in ipairs(names) do
-		local value = options[name]
-		if value ~= nil and not (unset[name] and (value == "unset" or value == "" or value == "0" or value == "-2" or value == "invalid-context")) then
+		local value = given:find('"' .. name:gsub("%-", "%%-") .. '"%s*:') and options[name]
+		if value then
 			file:write(name .. "=" .. escape(value) .. "\n")
 		end
 	end

@@ -65,6 +65,9 @@ type size struct {
 	most int
 	// tasks, at least one for each node that must be.
 	tasks int
+	// given: --ntasks says how many. Then there are never more nodes than tasks if
+	// --nodes or a list of nodes is given too.
+	given bool
 	// spreads: something else than tasks and --nodes may ask for more nodes.
 	spreads bool
 }
@@ -85,10 +88,11 @@ func (r request) size() size {
 	}
 	if text, ok := r.values["ntasks"]; ok {
 		n, err := strconv.Atoi(strings.Trim(text, space))
-		if err != nil || n < 1 {
+		if s.given = err == nil && n > 0; s.given {
+			s.tasks = n
+		} else {
 			s.spreads = true
 		}
-		s.tasks = n
 	}
 	if text, ok := r.values["nodes"]; ok {
 		least, most, err := nodeCount(text)
@@ -97,7 +101,7 @@ func (r request) size() size {
 		} else {
 			s.most = most
 			// As many nodes as tasks, also where --nodes says more.
-			if _, given := r.values["ntasks"]; given && !s.spreads && most > 0 {
+			if s.given && most > 0 {
 				s.most = min(most, s.tasks)
 			} else {
 				s.tasks = max(s.tasks, least)
@@ -112,7 +116,7 @@ func (r request) size() size {
 
 // within tells whether a job that requires n nodes by name gets no others.
 func (s size) within(n int) bool {
-	if s.most > 0 {
+	if s.most > 0 || s.given && s.tasks < n {
 		return s.most <= n
 	}
 	return !s.spreads && s.tasks <= n

@@ -160,6 +160,9 @@ func (e *evaluation) nodes(parts map[string]bool, sz size) {
 	}
 	names := e.listed(sz)
 	if names != nil {
+		if slices.ContainsFunc(names, func(n string) bool { return !in[n] }) {
+			e.out.because("some of the nodes that are required do not fit %s", e.req.given())
+		}
 		clear(in)
 		for _, n := range names {
 			in[n] = true
@@ -231,8 +234,8 @@ func (e *evaluation) listed(sz size) []string {
 		e.out.MultiNode = e.out.MultiNode || len(names) > 1
 		return nil
 	}
-	if tasks, given := e.req.values["ntasks"]; given && sz.tasks < len(names) {
-		e.out.because("--ntasks=%s leaves only some of --%s=%s", tasks, option, text)
+	if sz.given && sz.tasks < len(names) {
+		e.out.because("--ntasks=%d leaves only some of --%s=%s", sz.tasks, option, text)
 	}
 	e.out.MultiNode = sz.most != 1 && (e.out.MultiNode || len(names) > 1)
 	return names

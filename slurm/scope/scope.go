@@ -58,9 +58,14 @@ type Scope struct {
 // Of returns where a submission can land. It never fails: what cannot be found out
 // makes the Scope wider. Only the script and files of nodes are read.
 func Of(s Submission, c *Cluster) *Scope {
-	reqs := s.Recorded
-	if reqs == nil {
-		reqs = requests(s)
+	reqs := requests(s)
+	if s.Recorded != nil {
+		// Of other components only the command line and the script tell.
+		others := slices.ContainsFunc(reqs, func(r request) bool { return r.others })
+		reqs = slices.Clone(s.Recorded)
+		for i := range reqs {
+			reqs[i].others = others
+		}
 	}
 	if slices.ContainsFunc(reqs, func(r request) bool { return !r.impossible }) {
 		reqs = slices.DeleteFunc(reqs, func(r request) bool { return r.impossible })

@@ -223,7 +223,7 @@ func TestGPUsAndSize(t *testing.T) {
 func TestPlugins(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "plain", "#!/bin/sh\n")
-	record := parseRecord("component sbatch\npartition=cpu\nend\ncomponent sbatch\npartition=arm\nnodes=1-0\nntasks=1\nend\n", "sbatch")
+	record := parseRecord("component sbatch\npartition=cpu\nend\ncomponent sbatch\npartition=arm\nnodes=1-2\nntasks=1\nend\n", "sbatch")
 	for _, test := range []struct {
 		plugins  queries.Plugins
 		enforced bool
@@ -275,8 +275,8 @@ func TestMovable(t *testing.T) {
 		"sbatch -p mixed -C ib plain":      "1;constraint=ib;asked=mixed;partitions=cpu%2Clong%2Cmain%2Cmixed",
 		"sbatch -p gpu -C ib&a100 plain":   "1;constraint=ib&a100;asked=gpu;partitions=gpu%2Cmixed",
 		"sbatch -p gpu -w g1 plain":        "1;constraint=;asked=gpu;partitions=gpu%2Cmixed",
-		"sbatch -p nosuch plain":           "",
-		"sbatch -M other -p gpu -N1 plain": "",
+		"sbatch -p nosuch plain":           "1",
+		"sbatch -M other -p gpu -N1 plain": "1",
 	} {
 		if got := (lookup{command: command}).ask(t, dir, 0).Carry(""); got != want {
 			t.Errorf("%s: %q, want %q", command, got, want)

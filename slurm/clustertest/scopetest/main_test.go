@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 		case "drive":
 			err = drive(os.Args[2], os.Args[3])
 		default:
-			os.Exit(m.Run())
+			os.Exit(runTests(m))
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "scopetest:", os.Args[1]+":", err)
@@ -32,7 +32,20 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(runTests(m))
+}
+
+// runTests stops the cluster that the tests share, if one has started it.
+func runTests(m *testing.M) int {
+	code := m.Run()
+	if shared == nil {
+		return code
+	}
+	if err := shared.devcluster("stop", "--purge"); err != nil {
+		fmt.Fprintln(os.Stderr, "scopetest:", err)
+		return 1
+	}
+	return code
 }
 
 // Variables that the driver sets for the probe.

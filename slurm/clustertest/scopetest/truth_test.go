@@ -52,9 +52,6 @@ func (d *driver) truth(ctx context.Context, record map[string]string) ([]string,
 	if err != nil {
 		return nil, err
 	}
-	if len(required) > 0 && most <= len(required) && least <= len(required) {
-		return required, nil
-	}
 	partitions := strings.Split(record["Partition"], ",")
 	var nodes []string
 	for _, p := range d.cluster.Partitions {
@@ -70,6 +67,10 @@ func (d *driver) truth(ctx context.Context, record map[string]string) ([]string,
 				nodes = append(nodes, n)
 			}
 		}
+	}
+	if len(required) > 0 && most <= len(required) && least <= len(required) {
+		// (Slurm takes jobs whose nodes are not in their partition.)
+		nodes = slices.DeleteFunc(nodes, func(n string) bool { return !slices.Contains(required, n) })
 	}
 	slices.SortFunc(nodes, hostlist.Compare)
 	return slices.Compact(nodes), nil
