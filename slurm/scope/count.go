@@ -61,8 +61,8 @@ func nodeNumber(s string) (int, error) {
 
 // size is how many nodes a request can get.
 type size struct {
-	// most nodes, 0 = no bound is known.
-	most int
+	// least nodes that --nodes asks for; most nodes, 0 = no bound is known.
+	least, most int
 	// tasks, at least one for each node that must be.
 	tasks int
 	// given: --ntasks says how many. Then there are never more nodes than tasks if
@@ -99,10 +99,10 @@ func (r request) size() size {
 		if err != nil {
 			s.spreads = true
 		} else {
-			s.most = most
+			s.least, s.most = least, most
 			// As many nodes as tasks, also where --nodes says more.
 			if s.given && most > 0 {
-				s.most = min(most, s.tasks)
+				s.least, s.most = min(least, s.tasks), min(most, s.tasks)
 			} else {
 				s.tasks = max(s.tasks, least)
 			}

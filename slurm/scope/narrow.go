@@ -232,6 +232,9 @@ func (e *evaluation) listed(sz size) []string {
 	names = sorted(names)
 	if len(names) == 0 || !sz.within(len(names)) {
 		e.out.MultiNode = e.out.MultiNode || len(names) > 1
+		if len(names) > 0 && sz.least <= len(names) {
+			e.out.because("whether the job gets others than --%s=%s depends on the release of Slurm", option, text)
+		}
 		return nil
 	}
 	if sz.given && sz.tasks < len(names) {
