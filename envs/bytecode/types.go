@@ -10,7 +10,7 @@ import (
 // DriverVersion is part of every compiler's identity. It is raised when the
 // driver makes other bytes of the same source, or its protocol changes; a golden
 // test enforces it.
-const DriverVersion = 2
+const DriverVersion = 3
 
 // Error classes.
 var (
