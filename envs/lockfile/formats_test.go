@@ -197,9 +197,12 @@ func TestDetect(t *testing.T) {
 		"# x\n  \n@EXPLICIT \r\nhttps://x":   lockfile.FormatExplicit,
 		"x: '@EXPLICIT'\nversion: 6":         lockfile.FormatPixi,
 		"version = 1\nrequires-python = \"\"\n\n[[package]]\nname = \"x\"": lockfile.FormatUV,
-		"lock-version = \"1.0\"":             lockfile.FormatPylock,
-		"# c\n'lock-version'=\"1.0\"":        lockfile.FormatPylock,
-		"created-by = \"x\"\n[[packages]]\n": lockfile.FormatPylock,
+		"lock-version = \"1.0\"":                                 lockfile.FormatPylock,
+		"# c\n'lock-version'=\"1.0\"":                            lockfile.FormatPylock,
+		"created-by = \"x\"\n[[packages]]\n":                     lockfile.FormatPylock,
+		"\ufeffversion = 1\r\nrequires-python = '>=3'\r\n":       lockfile.FormatUV,
+		"version = 1\nrevision = 3\n[[package]]\nname = \"x\"\n": lockfile.FormatUV, // a broken one
+		"\ufefflock-version = '1.0'\n":                           lockfile.FormatPylock,
 	} {
 		if got, err := lockfile.Detect([]byte(text)); got != want || err != nil {
 			t.Errorf("%q is %v, %v", text, got, err)
