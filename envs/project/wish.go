@@ -159,7 +159,7 @@ func (p *PythonLock) groups(wish *python.Wish) error {
 	o, err := uvlock.Defaults(text)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s: %w", filepath.Join(p.dir, file), err)
+		return fmt.Errorf("%w: %s: %w", ErrManifest, filepath.Join(p.dir, file), err)
 	case o.DefaultAll:
 		wish.AllGroups = true
 	case o.DefaultGroups != nil:

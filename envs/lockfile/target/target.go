@@ -39,7 +39,7 @@ func Parse(data, pyproject []byte) (Source, error) {
 		}
 		options, err := uvlock.Defaults(pyproject)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w: pyproject.toml: %w", lockfile.ErrLock, err)
 		}
 		return &uv{file{format, uvlock.Version, data}, lock, options}, nil
 	case lockfile.FormatPylock:

@@ -349,7 +349,7 @@ func TestDefaults(t *testing.T) {
 			t.Errorf("%q: %s, want %s", text, shown, want)
 		}
 	}
-	if _, err := uvlock.Defaults([]byte("\n[tool.uv]\ndefault-groups = 1\n")); !errors.Is(err, lockfile.ErrLock) || !strings.Contains(err.Error(), "line 3") {
+	if _, err := uvlock.Defaults([]byte("\n[tool.uv]\ndefault-groups = 1\n")); err == nil || errors.Is(err, lockfile.ErrLock) || !strings.Contains(err.Error(), "line 3") {
 		t.Errorf("%v", err)
 	}
 }
