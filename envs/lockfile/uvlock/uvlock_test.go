@@ -267,6 +267,11 @@ func TestDirectoryIndex(t *testing.T) {
 	if diff := cmp.Diff(want, got[0]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	// uv writes no hash of them; what is told to do makes it write one.
+	p := &lockfile.Platform{Name: "linux-64", Subdir: "linux-64", PyPI: got}
+	if err := p.Validate(); !errors.Is(err, lockfile.ErrLock) || !strings.Contains(err.Error(), "core-1-py3-none-any.whl (line 24)") || !strings.Contains(err.Error(), "name the wheel itself") || strings.Contains(err.Error(), "from an index") {
+		t.Errorf("without hashes: %v", err)
+	}
 }
 
 func TestRefusedSelections(t *testing.T) {
