@@ -39,6 +39,9 @@ func (a *app) request(path string, environments []string, all bool) (*api.Prepar
 	req := &api.PrepareRequest{Lock: data, LockPath: lock, Activations: map[string][]byte{}}
 	a.editable = map[string]map[string]bool{}
 	python, err := a.wishes(req, environments, all)
+	if python && path == "" && len(environments) == 0 && !all && !a.choice.given() {
+		a.noteMember(req)
+	}
 	if python || err != nil {
 		return req, err
 	}
