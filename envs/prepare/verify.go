@@ -177,12 +177,12 @@ func planAgain(store *cache.Store, meta *materialize.Meta) (*materialize.Plan, e
 	if err != nil || meta.ByteCode == nil || meta.ByteCode.Skipped != "" {
 		return plan, err
 	}
-	return plan, knownByteCode(store, env, platform, plan)
+	return plan, knownByteCode(store, env, platform, plan, meta.ByteCode)
 }
 
 // knownByteCode gives a plan the byte-code of whichever compiler made it: that
 // depends on the host's architecture, the bytes do not.
-func knownByteCode(store *cache.Store, env *lockfile.Environment, platform *lockfile.Platform, plan *materialize.Plan) error {
+func knownByteCode(store *cache.Store, env *lockfile.Environment, platform *lockfile.Platform, plan *materialize.Plan, made *materialize.ByteCode) error {
 	for _, host := range store.Format().Platforms {
 		compiler, _ := chooseCompiler(env, platform, host)
 		manifests := map[string]*cache.Manifest{}
@@ -195,7 +195,7 @@ func knownByteCode(store *cache.Store, env *lockfile.Environment, platform *lock
 		if in == nil {
 			continue
 		}
-		if complete, err := plan.KnownByteCode(store, in); complete || err != nil {
+		if complete, err := plan.KnownByteCode(store, in, made); complete || err != nil {
 			return err
 		}
 	}
