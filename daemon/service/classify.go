@@ -70,6 +70,7 @@ func split(msg string) (body string, steps []string) {
 func next(err error, code int) string {
 	var unknown *lockfile.UnknownEnvironmentError
 	var problems *lockfile.ProblemsError
+	var listed *prepare.PythonError
 	switch {
 	case errors.As(err, &unknown):
 		return "name one that is there with -e, or run " + relock(err) + " if the manifest has it"
@@ -89,6 +90,8 @@ func next(err error, code int) string {
 		return "take the package out of the scripts that are allowed, or let failed scripts degrade the environment (scripts.on_failure)"
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		return "free space, inodes or quota there, then the same command again: what was fetched is kept"
+	case errors.As(err, &listed) && errors.Is(err, cache.ErrIntegrity):
+		return mendEntry
 	case errors.Is(err, cache.ErrFetch):
 		return nextFetch(err)
 	case errors.Is(err, cache.ErrIntegrity):
@@ -163,6 +166,9 @@ func relock(err error) string {
 	return "`pixi lock`"
 }
 
+// mendEntry is what to do about a Python that the site lists.
+const mendEntry = "correct the URL or the sha256 in its entry of `interpreters:` (of the daemon's configuration, or of your own)"
+
 // nextFetch is what to do where a package was not delivered.
 func nextFetch(err error) string {
 	from := "this host"
@@ -173,11 +179,14 @@ func nextFetch(err error) string {
 	const again = ", then the same command again: what was fetched is kept"
 	var refused *cache.HostRefusedError
 	var status *cache.StatusError
+	var listed *prepare.PythonError
 	switch {
 	case errors.Is(err, cache.ErrOffline):
 		return "the same command without --offline, on a host that reaches the channels"
 	case errors.As(err, &refused):
 		return fmt.Sprintf("if it is meant, the administrator adds %s to fetch.allow in /etc/hpcenv/hpcenvd.yaml and restarts hpcenvd", refused.Host)
+	case errors.As(err, &listed) && (errors.As(err, &status) && status.Gone() || errors.Is(err, fs.ErrNotExist)):
+		return mendEntry
 	case errors.As(err, &status) && status.Gone():
 		return relock(err) + " in the project takes what the channel has now"
 	case errors.As(err, &status) && status.Unauthorized():
