@@ -127,9 +127,9 @@ func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report f
 	var closed *prepare.NeedCredentialError
 	switch {
 	case errors.As(err, &need):
-		return nil, s.wanted.ask(need.Packages, need.Wheels, nil)
+		return nil, s.wanted.ask(need.Packages, need.Wheels, need.Pythons, nil)
 	case errors.As(err, &closed) && !s.opts.Embedded:
-		return nil, s.wanted.ask(closed.Packages, closed.Wheels, closed.Err)
+		return nil, s.wanted.ask(closed.Packages, closed.Wheels, closed.Pythons, closed.Err)
 	case errors.Is(err, cache.ErrFetch):
 		return nil, ofLock(&fetchError{err: err, from: s.host()}, req.Lock)
 	case err != nil:

@@ -125,11 +125,11 @@ func (p *Plan) fill(targets []target) error {
 		}
 	}
 	for _, t := range targets {
-		for _, c := range prepare.CompilerPackages(t.environment, t.platform) {
-			src, err := prepare.Source(c)
-			if err != nil {
-				return err
-			}
+		sources, err := prepare.CompilerSources(t.environment, t.platform)
+		if err != nil {
+			return err
+		}
+		for _, src := range sources {
 			if err := add("", src); err != nil {
 				return err
 			}
