@@ -65,7 +65,11 @@ func (s *Store) stage(ctx context.Context, f *os.File, src Source, interpret Int
 	m, err := s.take(ctx, f, f.Name(), size, src, interpret)
 	if errors.Is(err, ErrIntegrity) || errors.Is(err, ErrUnsafe) {
 		// Its digests are right: these are the bytes that the lock means.
-		return nil, fmt.Errorf("%w; the fault is the package's own; next: lock another build of it, or tell its channel", err)
+		next := "lock another build of it, or tell its channel"
+		if src.Format == FormatTarGz || src.Format == FormatTarZst { // no channel has those
+			next = "name another archive where this one is listed"
+		}
+		return nil, fmt.Errorf("%w; the fault is the package's own; next: %s", err, next)
 	}
 	return m, err
 }

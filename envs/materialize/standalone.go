@@ -10,9 +10,18 @@ import (
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/envs/conda"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
+	envpython "github.com/hpcenv/hpcenv/envs/python"
 	"github.com/hpcenv/hpcenv/envs/python/name"
 	"github.com/hpcenv/hpcenv/envs/standalone"
 )
+
+// listError says that a list of interpreters does not tell what an archive is.
+type listError string
+
+func (e listError) Error() string { return "the list of interpreters: " + string(e) }
+
+// Unwrap: it is of both classes.
+func (e listError) Unwrap() []error { return []error{ErrUnlinkable, envpython.ErrInterpreter} }
 
 // checkStandalone refuses Pythons that come as archives of their own where they
 // cannot be in the prefix, all of them at once, and returns the one that there is
@@ -35,8 +44,8 @@ func checkStandalone(platform string, pythons, packages []Package) (*standalone.
 		if p.Python.Subdir != platform {
 			faults = append(faults, fmt.Sprintf("%s is for %s, not for %s", label(p), p.Python.Subdir, platform))
 		}
-		for _, f := range meta.Faults(p.Python.Version, p.Python.Subdir, p.Python.FreeThreaded) {
-			faults = append(faults, label(p)+" is not what the list of interpreters says: "+f)
+		if f := meta.Faults(p.Python.Version, p.Python.Subdir, p.Python.FreeThreaded); f != nil {
+			return nil, listError(label(p) + ": " + strings.Join(f, ", and "))
 		}
 	}
 	if len(pythons) > 1 {

@@ -83,7 +83,7 @@ func (t *tree) strip() error {
 			return fmt.Errorf("%s lies outside of the folder %s that such an archive has: %w", e.Path, top, cache.ErrIntegrity)
 		}
 		if p == "PYTHON.json" || strings.HasPrefix(p, "install/") {
-			return fmt.Errorf("it is a full archive of python-build-standalone; next: list the one called install_only (or install_only_stripped) of the same build: %w", cache.ErrIntegrity)
+			return fmt.Errorf("it is a full archive of python-build-standalone; the one called install_only (or install_only_stripped) of the same build is meant: %w", cache.ErrIntegrity)
 		}
 		e.Path = p
 		if !strings.HasSuffix(p, ".py") {

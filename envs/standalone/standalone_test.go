@@ -164,7 +164,7 @@ func TestRefused(t *testing.T) {
 	}{
 		"another folder":      {standalonetest.TarGzBelow(t, "cpython/", small), "outside of the folder python/", cache.ErrIntegrity},
 		"no folder":           {standalonetest.TarGzBelow(t, "", small), "outside of the folder python/", cache.ErrIntegrity},
-		"a full archive":      {with(standalonetest.File{Path: "PYTHON.json", Content: "{}"}), "next: list the one called install_only", cache.ErrIntegrity},
+		"a full archive":      {with(standalonetest.File{Path: "PYTHON.json", Content: "{}"}), "the one called install_only", cache.ErrIntegrity},
 		"no library":          {without("lib/python3.12/os.py"), "no python/lib/python3.N/os.py", cache.ErrIntegrity},
 		"two":                 {with(standalonetest.File{Path: "lib/python3.11/os.py", Content: "x\n"}), "two Pythons", cache.ErrIntegrity},
 		"no program":          {without("bin/python3.12"), "no program python/bin/python3.12", cache.ErrIntegrity},
