@@ -207,13 +207,14 @@ func (s *Service) Status(ctx context.Context) (*api.Status, error) {
 	if o := s.opts.Python; o != nil {
 		st.Glibc = o.Glibc
 		for _, i := range o.Interpreters {
-			st.Interpreters = append(st.Interpreters, api.Interpreter{Version: i.Version, Platform: i.Platform, Kind: string(i.Kind), FreeThreaded: i.FreeThreaded})
+			st.Interpreters = append(st.Interpreters, told(i))
 		}
 	}
 	if s.opts.Store == nil {
 		return st, nil
 	}
-	st.Store, st.PrefixRoot = s.opts.Store.Root(), s.opts.Store.Format().PrefixRoot
+	format := s.opts.Store.Format()
+	st.Store, st.PrefixRoot, st.Serves = s.opts.Store.Root(), format.PrefixRoot, format.Platforms
 	var inv *inventory.Inventory
 	var err error
 	if s.opts.Inventory != nil {

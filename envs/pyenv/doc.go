@@ -8,7 +8,7 @@
 // the other platforms out.
 //
 //	offer.go  the interpreters that an administrator or a user lists, and reading them
-//	make.go   an environment
+//	make.go   an environment; several.go: those of several names
 //	conda.go  an interpreter's packages; standalone.go: or its archive
 //
 // The result depends on nothing but what enters: the platform that this runs on

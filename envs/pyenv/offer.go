@@ -25,7 +25,7 @@ const DefaultGlibc = "2.28"
 type Offer struct {
 	// Glibc that wheels may ask for, e.g. "2.28": the oldest of the nodes; "" =
 	// DefaultGlibc.
-	Glibc string `yaml:"glibc" json:"glibc,omitempty"`
+	Glibc string `yaml:"glibc,omitempty" json:"glibc,omitempty"`
 	// Interpreters; of several with one version and platform the first counts.
 	Interpreters []python.Interpreter `yaml:"interpreters" json:"interpreters"`
 	// Place is where the list is written, for messages.
@@ -46,6 +46,15 @@ func Parse(place string, data []byte) (*Offer, error) {
 		return nil, fmt.Errorf("%s: %w", place, err)
 	}
 	return o, nil
+}
+
+// File is a file that Parse reads as o.
+func (o *Offer) File() ([]byte, error) {
+	data, err := yaml.Marshal(o)
+	if err != nil {
+		return nil, fmt.Errorf("the list of Pythons: %w", err)
+	}
+	return data, nil
 }
 
 // Check tells what is wrong with the offer; the error wraps python.ErrInterpreter
