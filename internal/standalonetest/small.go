@@ -13,7 +13,7 @@ func Small(version, build string) []File {
 		{Path: "bin/python" + minor, Exec: true, Content: "#!/bin/sh\necho standalone python " + version + " build " + build + "\n"},
 		{Path: "bin/python3", Link: "python" + minor},
 		{Path: "bin/python", Link: "python" + minor},
-		{Path: "bin/pip", Exec: true, Content: "#!/bin/sh\n\"exec\" \"$(dirname -- \"$(realpath -- \"$0\")\")/python" + minor + "\" \"$0\" \"$@\"\n"},
+		{Path: "bin/pip", Exec: true, Content: "#!/bin/sh\n'''exec' \"$(dirname -- \"$(realpath -- \"$0\")\")/python" + minor + "\" \"$0\" \"$@\"\n' '''\nprint('pip 1.0')\n"},
 		{Path: "bin/old-script", Exec: true, Content: "#!/install/bin/python" + minor + "\nprint('/install')\n"},
 		{Path: "include/python" + minor + "/patchlevel.h", Content: "#define PY_MAJOR_VERSION\t3\n#define PY_VERSION      \t\"" + version + "\"\n"},
 		{Path: "lib/libpython" + minor + ".so", Content: "no library " + build + "\n"},
