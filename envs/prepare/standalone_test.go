@@ -98,6 +98,9 @@ print(sys.prefix, v("LIBDIR"), v("PYTHON_BUILD_STANDALONE"), pip.__version__, sy
 	if said := in(t, filepath.Join(bin, "tool")); said != "tool "+root {
 		t.Errorf("tool says %q", said)
 	}
+	if said := in(t, filepath.Join(bin, "pip")); said != "pip 1.0" {
+		t.Errorf("pip says %q", said)
+	}
 	venv := filepath.Join(t.TempDir(), "v")
 	in(t, filepath.Join(bin, "python"), "-m", "venv", "--without-pip", "--system-site-packages", venv)
 	if said := in(t, filepath.Join(venv, "bin", "python"), "-c", "import sys, tool; print(sys.base_prefix); tool.main()"); said != root+"\ntool "+venv {
