@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hpcenv/hpcenv/cache"
 )
@@ -99,12 +100,12 @@ func (t *tree) strip() error {
 }
 
 // stdlib is the folder of the standard library.
-var stdlib = regexp.MustCompile(`^lib/python(3\.[0-9]+)(t?)/os\.py$`)
+var stdlib = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^lib/python(3\.[0-9]+)(t?)/os\.py$`) })
 
 // layout finds out where the library is, and so which Python it is.
 func (t *tree) layout() error {
 	for _, e := range t.entries {
-		m := stdlib.FindStringSubmatch(e.Path)
+		m := stdlib().FindStringSubmatch(e.Path)
 		if m == nil || e.Type != cache.EntryFile {
 			continue
 		}
@@ -159,7 +160,9 @@ func (t *tree) program() error {
 }
 
 // fullVersion is how the headers tell the version.
-var fullVersion = regexp.MustCompile(`(?m)^#define\s+PY_VERSION\s+"([^"+]+)\+?"`)
+var fullVersion = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^#define\s+PY_VERSION\s+"([^"+]+)\+?"`)
+})
 
 func (t *tree) version() error {
 	p := "include/" + path.Base(path.Dir(t.meta.Site)) + "/patchlevel.h"
@@ -170,7 +173,7 @@ func (t *tree) version() error {
 	if err != nil {
 		return err
 	}
-	if m := fullVersion.FindSubmatch(data); m != nil {
+	if m := fullVersion().FindSubmatch(data); m != nil {
 		t.meta.Version = string(m[1])
 	}
 	return nil

@@ -95,6 +95,32 @@ func TestInterpret(t *testing.T) {
 	}
 }
 
+// TestFreeThreaded: its library has a name of its own, and a suffix of its version
+// says nothing.
+func TestFreeThreaded(t *testing.T) {
+	var files []standalonetest.File
+	for _, f := range standalonetest.Small("3.13.1+", "0") {
+		for _, dir := range []string{"lib", "include"} {
+			f.Path = strings.Replace(f.Path, dir+"/python3.13/", dir+"/python3.13t/", 1)
+		}
+		if f.Path == "bin/python3.13" {
+			files = append(files, standalonetest.File{Path: "bin/python3.13", Link: "python3.13t"})
+			f.Path = "bin/python3.13t"
+		}
+		files = append(files, f)
+	}
+	_, meta, err := ingest(t, newStore(t), standalonetest.TarZst(t, files), cache.FormatTarZst)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !meta.FreeThreaded || meta.Short != "3.13" || meta.Version != "3.13.1" || meta.Site != "lib/python3.13t/site-packages" || len(meta.Edits) != 3 || meta.Bundled["pip"].Version != "1.0" {
+		t.Errorf("%+v", meta)
+	}
+	if f := meta.Faults("3.13.1", "linux-64", true); f != nil {
+		t.Errorf("%v", f)
+	}
+}
+
 // TestApply: what a prefix gets, word by word.
 func TestApply(t *testing.T) {
 	s := newStore(t)
