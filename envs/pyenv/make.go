@@ -90,7 +90,7 @@ func makeOne(source target.Source, wish python.Wish, glibc tag.Glibc, i *python.
 		return one.Lock, nil
 	}
 	p := one.Lock.Environments[0].Platforms[0]
-	if p.Conda, err = condaPackages(i); err != nil {
+	if err := install(i, p); err != nil {
 		return nil, err
 	}
 	if err := p.Validate(); err != nil {

@@ -116,14 +116,14 @@ func (a *app) lockFaults(lock *project.PythonLock, environments []string) (fault
 	if err != nil {
 		return nil // nothing of it could be read
 	}
-	offer, err := a.offered()
+	offer, platforms, err := a.site()
 	if err != nil {
 		return nil // not known without asking, and so for the preparation to say
 	}
 	for _, name := range environments {
 		wish, err := python.ParseWish(name)
 		if err == nil {
-			_, err = pyenv.Make(source, wish, described, offer)
+			_, err = pyenv.Make(source, wish, platforms, offer)
 		}
 		if err != nil {
 			faults = append(faults, fmt.Sprintf("environment %s: %v", name, err))
