@@ -134,6 +134,16 @@ func Load(dir string) (*Project, error) {
 	return nil, nil
 }
 
+// ReadManifest reads a manifest's bytes. The error is fs.ErrNotExist's where there
+// is none, else it wraps ErrManifest.
+func ReadManifest(file string) ([]byte, error) {
+	data, err := readBounded(file, maxManifest)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %s: %w", ErrManifest, file, err)
+	}
+	return data, err
+}
+
 // readBounded reads a regular file of at most limit bytes. Anything else (a
 // pipe would hang, a device never ends) is refused.
 func readBounded(file string, limit int64) ([]byte, error) {

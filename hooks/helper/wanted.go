@@ -87,7 +87,13 @@ func (s *submission) wanted() (*wanted, error) {
 	}
 	sum := sha256.Sum256(data)
 	w := &wanted{shown: abs, data: data, digest: hex.EncodeToString(sum[:]), name: name}
+	frozen := satisfy.Frozen(os.Getenv("HPCENV_FROZEN"))
 	if python := project.OpenPython(abs, data); python != nil {
+		if !frozen {
+			if err := satisfy.VerifyUV(abs, data, satisfy.Memory()); err != nil {
+				return nil, refuse(api.ExitUsage, "%w", err)
+			}
+		}
 		return w, w.wish(python)
 	}
 	proj, err := project.Load(filepath.Dir(abs))
@@ -100,7 +106,7 @@ func (s *submission) wanted() (*wanted, error) {
 	if w.editable, err = editableOf(proj, name); err != nil {
 		return nil, err
 	}
-	if !satisfy.Frozen(os.Getenv("HPCENV_FROZEN")) {
+	if !frozen {
 		if err := satisfy.Verify(proj, abs, data, satisfy.Memory()); err != nil {
 			return nil, refuse(api.ExitUsage, "%w", err)
 		}
