@@ -41,10 +41,11 @@
 //	envs/prepare             from a lock's bytes to published environments
 //	envs/project             the files around a lock: where it is, the manifest
 //	envs/pyenv               a uv.lock or pylock.toml joined with a Python
+//	envs/pyproject           what a pyproject.toml declares of a project
 //	envs/python              Python's packaging standards; marker, name, requirement,
 //	                         tag, version
 //	envs/sandbox             where code of packages runs
-//	envs/satisfy             whether a lock still has what its manifest asks for
+//	envs/satisfy             whether a lock still has what its manifests ask for
 //	envs/task                tasks of a manifest, without a solve
 //	envs/tomltree            TOML with its order and lines
 //	envs/wheel               what a wheel is, and where its files go

@@ -29,6 +29,8 @@ type Project struct {
 	Name string
 	// Version of the workspace; "" = none.
 	Version string
+	// Package: the manifest is that of a package, and of no workspace.
+	Package bool
 
 	// Digest is the lower-case hex sha256 of the manifest's bytes.
 	Digest string

@@ -145,8 +145,6 @@ func flattened(list []*demand, self string) []*demand {
 // difference is what only one of two lists asks for somewhere.
 type difference struct{ added, gone []*demand }
 
-func (d difference) none() bool { return len(d.added)+len(d.gone) == 0 }
-
 // compared finds what differs between what a manifest asks for and what a lock was
 // made for, for the Pythons that fit. It asks for no form of a condition, but where
 // the condition holds. sure is false where a condition cannot be evaluated.
@@ -160,6 +158,19 @@ func compared(wanted, locked []*demand, pythons version.Set) (d difference, sure
 		other.missing(one)
 	}
 	return difference{added: inOrder(wanted, one.alone), gone: inOrder(locked, other.alone)}, true
+}
+
+// closest is compared for a project whose extras may ask for its other extras: some
+// build back-ends replace these by what they ask for, others do not, and a lock may
+// have either. asks is the form that differs less.
+func closest(wanted, locked []*demand, self string, pythons version.Set) (d difference, asks []*demand, sure bool) {
+	flat := flattened(wanted, self)
+	d, sure = compared(wanted, locked, pythons)
+	other, also := compared(flat, locked, pythons)
+	if len(other.added)+len(other.gone) < len(d.added)+len(d.gone) {
+		return other, flat, sure && also
+	}
+	return d, wanted, sure && also
 }
 
 // side is one of two lists that are compared.

@@ -23,6 +23,10 @@ type manifests struct {
 	read map[string]*manifestFile // by directory, relative to dir
 }
 
+func newManifests(dir string) *manifests {
+	return &manifests{dir: dir, read: map[string]*manifestFile{}}
+}
+
 // manifestFile is one; nil project: there is none.
 type manifestFile struct {
 	project *pyproject.Project
@@ -69,8 +73,7 @@ func (m *manifests) record() string {
 	return b.String()
 }
 
-// same tells whether what a record is of is as it was: those manifests, and no other
-// member of the workspace.
+// same tells whether the manifests that a record is of are as they were.
 func (m *manifests) same(record string) bool {
 	for line := range strings.Lines(record) {
 		var digest, dir string
@@ -81,6 +84,11 @@ func (m *manifests) same(record string) bool {
 			return false
 		}
 	}
+	return m.record() == record
+}
+
+// sameWorkspace is same where no member has come, either.
+func (m *manifests) sameWorkspace(record string) bool {
 	root, err := m.load(".")
 	if root == nil || err != nil {
 		return false
@@ -91,7 +99,7 @@ func (m *manifests) same(record string) bool {
 			return false
 		}
 	}
-	return m.record() == record
+	return m.same(record)
 }
 
 // memberDirs are the directories of a workspace's members but the root; not ok where

@@ -40,7 +40,7 @@ func (c *uvChecker) add(file string, line int32, format string, args ...any) {
 // what uv would make of the manifests there, one reason each; nil if it is, or if there
 // is no pyproject.toml beside it. Errors wrap project.ErrManifest or lockfile.ErrLock.
 func CheckUV(dir string, data []byte) ([]string, error) {
-	return checkUV(&manifests{dir: dir, read: map[string]*manifestFile{}}, data)
+	return checkUV(newManifests(dir), data)
 }
 
 func checkUV(m *manifests, data []byte) ([]string, error) {
@@ -228,7 +228,11 @@ func (c *uvChecker) workspace() {
 // compare adds what differs.
 func (c *uvChecker) compare(by, file string, wanted, locked []*demand) {
 	d, sure := compared(wanted, locked, c.lock.requiresPython)
-	if !sure || d.none() {
+	c.report(by, file, d, sure, wanted, locked)
+}
+
+func (c *uvChecker) report(by, file string, d difference, sure bool, wanted, locked []*demand) {
+	if !sure {
 		return
 	}
 	for _, r := range d.words(by, wanted, locked) {

@@ -30,9 +30,8 @@ func (c *uvChecker) tree(t *uvTree, m *pyproject.Project) {
 	sources := c.sources(t, m)
 	if m.Known("dependencies") && m.Known("optional-dependencies") {
 		wanted, locked := declared(m.Requirements, sources.loose), demands(t.requires, sources.loose)
-		if d, sure := compared(flattened(wanted, t.name), locked, c.lock.requiresPython); sure && !d.none() {
-			c.compare(t.name, file, wanted, locked)
-		}
+		d, asks, sure := closest(wanted, locked, t.name, c.lock.requiresPython)
+		c.report(t.name, file, d, sure, asks, locked)
 		if extras := canonicalNames(m.Extras); c.lock.revision >= dynamicRevision && !slices.Equal(extras, t.extras) {
 			c.extras(file, t, extras)
 		}

@@ -61,11 +61,10 @@ const rules = "2"
 // caller's own; if it cannot be written nothing is lost but time.
 func Verify(p *project.Project, path string, data []byte, memory string) error {
 	sum := sha256.Sum256(data)
-	mark := markOf(memory, hex.EncodeToString(sum[:]), p.Digest, filepath.Base(p.File))
-	if mark != "" {
-		if info, err := os.Lstat(mark); err == nil && info.Mode().IsRegular() {
-			return nil
-		}
+	mark := markOf(memory, hex.EncodeToString(sum[:]), p.File, p.Digest)
+	m := newManifests(p.Root)
+	if record, known := recalled(mark); known && m.same(record) {
+		return nil
 	}
 	if format, err := lockfile.Detect(data); filepath.Base(path) != project.LockName || err != nil || format != lockfile.FormatPixi {
 		return nil
@@ -74,7 +73,7 @@ func Verify(p *project.Project, path string, data []byte, memory string) error {
 	if err != nil {
 		return nil
 	}
-	reasons, err := Check(p, lock)
+	reasons, err := check(p, lock, m)
 	if err != nil {
 		return err
 	}
@@ -82,9 +81,18 @@ func Verify(p *project.Project, path string, data []byte, memory string) error {
 		return &StaleError{Lock: path, Manifest: p.File, Reasons: reasons, Command: "pixi lock"}
 	}
 	if mark != "" {
-		remember(memory, mark, "")
+		remember(memory, mark, m.record())
 	}
 	return nil
+}
+
+// recalled is what was remembered with a mark; not known if nothing was.
+func recalled(mark string) (record string, known bool) {
+	if mark == "" {
+		return "", false
+	}
+	data, err := os.ReadFile(mark)
+	return string(data), err == nil
 }
 
 // VerifyUV is Verify for a uv.lock and the pyproject.toml beside it, and those of the
@@ -95,13 +103,11 @@ func VerifyUV(path string, data []byte, memory string) error {
 		return nil
 	}
 	dir := filepath.Dir(path)
-	m := &manifests{dir: dir, read: map[string]*manifestFile{}}
+	m := newManifests(dir)
 	sum := sha256.Sum256(data)
 	mark := markOf(memory, hex.EncodeToString(sum[:]), dir)
-	if mark != "" {
-		if record, err := os.ReadFile(mark); err == nil && m.same(string(record)) {
-			return nil
-		}
+	if record, known := recalled(mark); known && m.sameWorkspace(record) {
+		return nil
 	}
 	reasons, err := checkUV(m, data)
 	if errors.Is(err, lockfile.ErrLock) {
