@@ -45,7 +45,7 @@ func (a *app) request(path string, environments []string, all bool) (*api.Prepar
 	}
 	python, err := a.wishes(req, environments, all)
 	if python || err != nil {
-		return req, err
+		return req, service.OfLock(err, data)
 	}
 	environments = splitNames(environments)
 	req.Environments, req.All = environments, all
