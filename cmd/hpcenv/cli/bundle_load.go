@@ -121,7 +121,7 @@ func (a *app) bundleLoad(ctx context.Context, file string, f loadFlags) (err err
 // notBundle is the error about a file that could not be opened as a bundle; a lock is
 // told that it is one.
 func notBundle(err error, file string) error {
-	if data, rerr := readLockSized(file); rerr == nil {
+	if data, rerr := readLockSized(file); rerr == nil && !bytes.Contains(data[:min(len(data), 512)], []byte{0}) { // no tar, nor anything else but text
 		if format, derr := lockfile.Detect(data); derr == nil {
 			return api.Errorf(api.ExitUsage, "%s is a lock (%s), not a bundle: it names packages and does not hold them\nnext: hpcenv prepare %s fetches them; where there is no network, hpcenv bundle create %s -o FILE elsewhere, then hpcenv bundle load FILE here",
 				file, format, shellword.Quote(file), shellword.Quote(file))
