@@ -9,6 +9,9 @@ import (
 
 const groupsKey = "dependency-groups"
 
+// maxIncluded bounds how many groups are read, each as often as it is included.
+const maxIncluded = 10_000
+
 // groups reads [dependency-groups], and uv's older list of development
 // dependencies, which belongs to the group dev.
 func (p *Project) groups(root *tomltree.Value) {
@@ -33,7 +36,7 @@ func (p *Project) groups(root *tomltree.Value) {
 // group reads one with what it includes; within are those that include it.
 func (p *Project) group(group string, tables map[string]*tomltree.Value, within []string) []Requirement {
 	v := tables[group]
-	if v == nil || v.Kind != tomltree.Array || slices.Contains(within, group) {
+	if p.included++; v == nil || v.Kind != tomltree.Array || slices.Contains(within, group) || p.included > maxIncluded {
 		p.vague(groupsKey)
 		return nil
 	}

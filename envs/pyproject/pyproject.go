@@ -45,6 +45,8 @@ type Project struct {
 	UV *tomltree.Value
 
 	dynamic []string
+	// included counts the groups that were read.
+	included int
 }
 
 // Requirement is one requirement of a project.

@@ -111,10 +111,15 @@ func canonicalVersions(set version.Set) string {
 	return strings.Join(slices.Compact(clauses), ",")
 }
 
+// maxFlattened bounds the steps of flattened: extras may ask for one another. What is
+// beyond is left out, and the other form counts.
+const maxFlattened = 10_000
+
 // flattened replaces what a project asks for by its own extras by what these ask
 // for, as some build back-ends do.
 func flattened(list []*demand, self string) []*demand {
 	var out []*demand
+	steps := 0
 	var expand func(d *demand, within []string)
 	expand = func(d *demand, within []string) {
 		if d.name != self || len(d.extras) == 0 {
@@ -122,7 +127,7 @@ func flattened(list []*demand, self string) []*demand {
 			return
 		}
 		for _, extra := range d.extras {
-			if slices.Contains(within, extra) {
+			if steps++; slices.Contains(within, extra) || steps > maxFlattened {
 				continue
 			}
 			for _, child := range list {
