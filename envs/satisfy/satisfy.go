@@ -31,12 +31,12 @@
 // directories that it names (CheckUV), as `uv lock --check` does:
 //
 //	workspace     members, requires-python (its bounds), overrides, constraints, build
-//	              constraints, excluded packages
+//	              constraints, excluded packages, resolution and pre-releases
 //	projects      name, version, requirements, extras, dependency groups, whether it is
 //	              built, and from where packages come ([tool.uv.sources])
 //
 // Conditions are compared by where they hold, not by how they are written. What uv
-// sees besides: settings of its own (resolution, pre-releases, exclude-newer,
+// sees besides: settings of its own (fork-strategy, exclude-newer,
 // environments, conflicts, indexes, static metadata), empty groups, groups with Pythons
 // of their own, and what only a build back-end can tell. A pylock.toml does not say what
 // it was made from: nothing is compared.

@@ -1,8 +1,10 @@
 package satisfy
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -220,8 +222,29 @@ func (c *uvChecker) workspace() {
 			}
 		}
 	}
+	c.options()
 	if !c.root.Named {
 		c.groups(manifestName, "", c.root, c.lock.groups, loose)
+	}
+}
+
+// uvOptions are settings of the resolver that a lock records: in [tool.uv], in
+// [options] of the lock, and what it is where the lock does not say.
+var uvOptions = []struct{ key, locked, standard string }{
+	{"resolution", "resolution-mode", "highest"}, {"prerelease", "prerelease-mode", "if-necessary-or-explicit"},
+}
+
+// options compares those that the manifest sets; others may be set elsewhere, and a
+// uv.toml beside the manifest counts instead of it.
+func (c *uvChecker) options() {
+	if _, err := os.Lstat(filepath.Join(c.dir, "uv.toml")); err == nil {
+		return
+	}
+	for _, o := range uvOptions {
+		v := c.root.UV.Get(o.key)
+		if have := cmp.Or(c.lock.options[o.locked], o.standard); v != nil && v.Text != have {
+			c.add(manifestName, v.Line, "tool.uv.%s is %s, and the lock was made with %s", o.key, v.Text, have)
+		}
 	}
 }
 

@@ -24,6 +24,8 @@ type uvLocked struct {
 	// excluded names, normalized.
 	excluded []string
 	trees    []*uvTree
+	// options as the lock has them; what is not there has its default.
+	options map[string]string
 	// names of all packages, normalized.
 	names map[string]bool
 }
@@ -72,10 +74,15 @@ type uvReader struct {
 }
 
 func (r *uvReader) lock(root *tomltree.Value) *uvLocked {
-	l := &uvLocked{revision: r.Size(root, "revision"), lists: map[string][]uvRequirement{}, names: map[string]bool{}}
+	l := &uvLocked{revision: r.Size(root, "revision"), lists: map[string][]uvRequirement{}, names: map[string]bool{}, options: map[string]string{}}
 	var err error
 	if l.requiresPython, err = version.ParseSet(r.Text(root, "requires-python")); err != nil {
 		r.Failf(root.Line, "`requires-python`: %w", err)
+	}
+	if options := r.Table(root, "options"); options != nil {
+		for _, o := range uvOptions {
+			l.options[o.locked] = r.Text(options, o.locked)
+		}
 	}
 	if manifest := r.Table(root, "manifest"); manifest != nil {
 		l.members = canonicalNames(r.Texts(manifest, "members"))
