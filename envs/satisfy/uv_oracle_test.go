@@ -45,13 +45,20 @@ const (
 
 var whyResolve = regexp.MustCompile(`(?s)((?:Resolving despite|Ignoring) existing lockfile.{0,300})`)
 
+var registries = regexp.MustCompile(`registry = "(http[^"]*)"`)
+
 func (u *uv) check(t *testing.T, dir string) (verdict, string) {
 	t.Helper()
-	index := "https://pypi.org/simple"
-	if data, err := os.ReadFile(filepath.Join(dir, "uv.lock")); err != nil {
+	data, err := os.ReadFile(filepath.Join(dir, "uv.lock"))
+	if err != nil {
 		t.Fatal(err)
-	} else if strings.Contains(string(data), `"https://pypi.example/simple"`) {
-		index = "https://pypi.example/simple"
+	}
+	// The index of most packages is the one that uv was told of.
+	index, counts := "https://pypi.example/simple", map[string]int{}
+	for _, m := range registries.FindAllStringSubmatch(string(data), -1) {
+		if counts[m[1]]++; counts[m[1]] > counts[index] {
+			index = m[1]
+		}
 	}
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
