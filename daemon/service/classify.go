@@ -103,7 +103,7 @@ func next(err error, code int) string {
 	case errors.Is(err, activation.ErrUndo):
 		return "the same command in a fresh shell"
 	case errors.Is(err, project.ErrManifest):
-		return "mend the manifest there, then run `pixi lock` in the project"
+		return "mend the manifest there, then lock the project anew (`pixi lock`, `uv lock`)"
 	case errors.Is(err, materialize.ErrPrefix):
 		return "a shorter place: the prefix root of the cluster's store, or the path of a store of your own (HPCENV_STORE)"
 	case errors.Is(err, materialize.ErrUnlinkable):
@@ -139,22 +139,14 @@ type lockedError struct {
 func (e *lockedError) Error() string { return e.err.Error() }
 func (e *lockedError) Unwrap() error { return e.err }
 
-// ofLock adds to an error how the project of the lock is locked anew, where that is
+// OfLock adds to an error how the project of the lock is locked anew, where that is
 // not with pixi.
-func ofLock(err error, lock []byte) error {
+func OfLock(err error, lock []byte) error {
 	format, ferr := lockfile.Detect(lock)
-	if err == nil || ferr != nil {
+	if err == nil || ferr != nil || format == lockfile.FormatPixi {
 		return err
 	}
-	switch format {
-	case lockfile.FormatUV:
-		return &lockedError{err, "`uv lock`"}
-	case lockfile.FormatPylock:
-		return &lockedError{err, "what wrote the pylock.toml (`uv export`, `pip lock`)"}
-	case lockfile.FormatCondaLock:
-		return &lockedError{err, "`conda-lock lock`"}
-	}
-	return err
+	return &lockedError{err, format.Relock()}
 }
 
 // relock is the command that locks the project anew.
@@ -163,7 +155,7 @@ func relock(err error) string {
 	if errors.As(err, &of) {
 		return of.command
 	}
-	return "`pixi lock`"
+	return lockfile.FormatPixi.Relock()
 }
 
 // mendEntry is what to do about a Python that the site lists.

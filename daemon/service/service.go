@@ -131,9 +131,9 @@ func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report f
 	case errors.As(err, &closed) && !s.opts.Embedded:
 		return nil, s.wanted.ask(closed.Packages, closed.Wheels, closed.Pythons, closed.Err)
 	case errors.Is(err, cache.ErrFetch):
-		return nil, ofLock(&fetchError{err: err, from: s.host()}, req.Lock)
+		return nil, OfLock(&fetchError{err: err, from: s.host()}, req.Lock)
 	case err != nil:
-		return nil, ofLock(err, req.Lock)
+		return nil, OfLock(err, req.Lock)
 	}
 	out := s.result(res)
 	if group, ok := deps.Store.Group(); ok {

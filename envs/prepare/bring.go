@@ -175,7 +175,7 @@ func (r *run) checkShared() error {
 		return nil
 	}
 	if line := CredentialInLock(r.req.Lock); line > 0 {
-		return fmt.Errorf("%w: line %d: a URL holds a credential, and the cluster keeps locks where others read them\nnext: take it out of the channel's URL in the manifest, keep it with `pixi auth login` or in ~/.netrc, and run `pixi lock`", lockfile.ErrLock, line)
+		return fmt.Errorf("%w: line %d: a URL holds a credential, and the cluster keeps locks where others read them\nnext: take it out of the channel's URL in the manifest, keep it with `pixi auth login` or in ~/.netrc, and run %s", lockfile.ErrLock, line, lockfile.FormatOf("", r.req.Lock).Relock())
 	}
 	return nil
 }

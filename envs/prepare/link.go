@@ -86,6 +86,7 @@ func (r *run) slot(ctx context.Context, res *Result) (release func(), err error)
 func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Manifest, out *Environment) error {
 	if out.Meta != nil {
 		r.noteScripts(t.env, t.subdir, out.Meta, false)
+		r.noteOverlaps(t.env, t.subdir, out.Meta)
 		return nil
 	}
 	provenance, err := json.Marshal(struct {
@@ -117,6 +118,7 @@ func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Ma
 	}
 	out.Meta, out.New = meta, made
 	r.noteScripts(t.env, t.subdir, meta, made)
+	r.noteOverlaps(t.env, t.subdir, meta)
 	if c := meta.ByteCode; c != nil {
 		if c.Skipped != "" {
 			r.note(fmt.Sprintf("%s for %s has no byte-code: %s", t.env, t.subdir, c.Skipped))

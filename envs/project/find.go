@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/hpcenv/hpcenv/envs/lockfile"
 )
 
 // LockName is what a pixi.lock is called.
@@ -97,7 +99,13 @@ func lockHere(dir, otherwise string) string {
 		info, err := os.Stat(filepath.Join(dir, name))
 		return err == nil && info.Mode().IsRegular()
 	}
-	if there("pixi.toml") || there("pyproject.toml") {
+	if there("pixi.toml") {
+		return otherwise
+	}
+	if there("pyproject.toml") {
+		if data, err := ReadManifest(filepath.Join(dir, "pyproject.toml")); err == nil && !strings.Contains(string(data), "[tool.pixi") {
+			return strings.Replace(otherwise, lockfile.FormatPixi.Relock(), lockfile.FormatUV.Relock(), 1)
+		}
 		return otherwise
 	}
 	for _, name := range []string{"environment.yml", "environment.yaml"} {
@@ -138,7 +146,7 @@ func LockIn(dir string) (path string, found bool, err error) {
 		case err != nil:
 			return "", false, fmt.Errorf("the lock %s cannot be looked at: %w", path, err)
 		case !info.Mode().IsRegular():
-			return "", false, fmt.Errorf("%w: %s is not a regular file; next: move it away and run `pixi lock`", ErrNoLock, path)
+			return "", false, fmt.Errorf("%w: %s is not a regular file; next: move it away and run %s", ErrNoLock, path, lockfile.FormatOf(name, nil).Relock())
 		}
 		return path, true, nil
 	}

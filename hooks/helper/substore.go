@@ -11,6 +11,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/hooks/prepared"
 	"github.com/hpcenv/hpcenv/internal/clientconf"
 	"github.com/hpcenv/hpcenv/internal/shellword"
@@ -130,8 +131,8 @@ func (st *submitStore) lookup(w *wanted) (*readiness, error) {
 			w.name, w.shown, short(w.digest), strings.Join(env.Platforms, ", "), strings.Join(st.platforms, ", "), shellword.Quote(w.name))
 	}
 	if st.platforms != nil && !known {
-		return nil, refuse(api.ExitNoFit, "no node of the cluster fits: %s of %s (%s) is locked for %s, the nodes are %s; next: add a platform to the manifest and run `pixi lock`",
-			w.name, w.shown, short(w.digest), strings.Join(env.Platforms, ", "), strings.Join(st.platforms, ", "))
+		return nil, refuse(api.ExitNoFit, "no node of the cluster fits: %s of %s (%s) is locked for %s, the nodes are %s; next: %s",
+			w.name, w.shown, short(w.digest), strings.Join(env.Platforms, ", "), strings.Join(st.platforms, ", "), lockfile.FormatOf(filepath.Base(w.shown), w.data).AddPlatform(st.platforms[0]))
 	}
 	return &r, nil
 }
