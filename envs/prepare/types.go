@@ -39,10 +39,10 @@ func (e *NeedLocalError) add(l locked) {
 func (e *NeedLocalError) Error() string {
 	names := make([]string, 0, len(e.Packages)+len(e.Wheels))
 	for _, p := range e.Packages {
-		names = append(names, p.Dist()+" ("+p.Location+")")
+		names = append(names, p.Dist()+" ("+lockfile.RedactURL(p.Location)+")")
 	}
 	for _, p := range e.Wheels {
-		names = append(names, p.FileName+" ("+p.Location+")")
+		names = append(names, p.FileName+" ("+lockfile.RedactURL(p.Location)+")")
 	}
 	return "packages in local files must be handed over: " + strings.Join(names, ", ")
 }
