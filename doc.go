@@ -23,10 +23,12 @@
 //	slurm/queries            what Slurm says of its nodes
 //	slurm/clustertest        stories on a real cluster
 //	slurm/launchbench        what a launch costs
+//	hooks/facts              what a node is
 //	hooks/helper             the program behind the plugin, prolog and epilog
 //	hooks/jobscript          lines of job scripts that would leave the environment
 //	hooks/pin                what a submission carries with its job
 //	hooks/prepared           what a store holds, by its files
+//	hooks/selection          which environment each kind of node gets
 //	hooks/wrapper            run, shell and shell-hook, without the plugin
 //	envs/activation          what activation changes, as a patch
 //	envs/bundle              environments as one file
@@ -43,8 +45,10 @@
 //	envs/pyenv               a uv.lock or pylock.toml joined with a Python
 //	envs/python              Python's packaging standards; marker, name, requirement,
 //	                         tag, version
+//	envs/requirement         what an environment asks of a node
 //	envs/sandbox             where code of packages runs
 //	envs/satisfy             whether a lock still has what its manifest asks for
+//	envs/stack               what an environment communicates with
 //	envs/task                tasks of a manifest, without a solve
 //	envs/tomltree            TOML with its order and lines
 //	envs/wheel               what a wheel is, and where its files go
