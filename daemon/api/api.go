@@ -55,6 +55,8 @@ type PrepareRequest struct {
 	// Group is the caller's primary group, as the kernel tells it, -1 = it does not;
 	// never sent.
 	Group int `json:"-"`
+	// Groups are all groups of the caller, the primary one first; never sent.
+	Groups []int `json:"-"`
 }
 
 // Types of events.

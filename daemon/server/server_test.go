@@ -24,8 +24,6 @@ type backend struct {
 	prepare func(ctx context.Context, report func(api.Event)) (*api.PrepareResult, error)
 	mu      sync.Mutex
 	put     map[string]string
-	// ownParts: groups have parts of the store.
-	ownParts bool
 }
 
 func (b *backend) Prepare(ctx context.Context, req *api.PrepareRequest, report func(api.Event)) (*api.PrepareResult, error) {

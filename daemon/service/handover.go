@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -137,6 +138,14 @@ func (s *Service) closed(group int) func(cache.Source) (bool, error) {
 	}
 }
 
-// OwnParts reports whether what is made for a group depends on who asks, since the
-// group has a part of the store.
-func (s *Service) OwnParts(group int) bool { return s.opts.Store.HasPrivate(group) }
+// OwnParts are those of the groups that have a part of the store, in order: what is
+// made for their members depends on it.
+func (s *Service) OwnParts(groups []int) (out []int) {
+	for _, gid := range groups {
+		if s.opts.Store.HasPrivate(gid) && !slices.Contains(out, gid) {
+			out = append(out, gid)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync/atomic"
 
 	"github.com/hpcenv/hpcenv/cache"
@@ -118,15 +117,12 @@ func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report f
 		Platforms: req.Platforms, Activations: req.Activations, DryRun: req.DryRun, Offline: req.Offline,
 		Brought: req.Brought,
 	}
-	told := func(e prepare.Event) { report(api.Event(e)) }
-	if s.opts.Fetcher == nil { // it tells what is there, wherever this user may look
-		if part, err := s.partWith(ctx, deps, wanted); err != nil {
+	if !req.Private {
+		if deps, err = s.partWith(ctx, deps, wanted, req.Groups); err != nil {
 			return nil, err
-		} else if part != nil {
-			deps = part
 		}
 	}
-	res, err := prepare.Run(ctx, deps, wanted, told)
+	res, err := prepare.Run(ctx, deps, wanted, func(e prepare.Event) { report(api.Event(e)) })
 	if errors.Is(err, cache.ErrOffline) && !req.Private && !s.opts.Embedded && s.opts.Store.HasPrivate(req.Group) {
 		// What a credential fetched for the user's group lies in its own part.
 		mine := *req
@@ -156,26 +152,25 @@ func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report f
 	return out, nil
 }
 
-// partWith is what a request is looked up with if the part of one of the user's
-// groups has all that it asks for and the store itself has not; else nil.
-func (s *Service) partWith(ctx context.Context, deps *prepare.Deps, req *prepare.Request) (*prepare.Deps, error) {
-	parts, err := s.parts(nil)
+// partWith is deps with the first that has all that a request asks for: the store
+// itself, or the part of one of the caller's groups (of a user's process, of one
+// that it may read). Where none has, it is deps.
+func (s *Service) partWith(ctx context.Context, deps *prepare.Deps, req *prepare.Request, groups []int) (*prepare.Deps, error) {
+	asker := &groups
+	if s.opts.Embedded {
+		asker = nil
+	}
+	parts, err := s.parts(asker)
 	if err != nil || len(parts) < 2 {
-		return nil, err
+		return deps, err
 	}
-	for i, part := range parts {
+	for _, part := range parts {
 		at := *deps
-		at.Store = part
-		res, err := prepare.Run(ctx, &at, req, nil)
-		if err != nil || slices.ContainsFunc(res.Environments, func(e prepare.Environment) bool { return e.New }) {
-			continue // the store itself says what is wrong
+		if at.Store = part; prepare.Ready(ctx, &at, req) {
+			return &at, nil
 		}
-		if i == 0 {
-			return nil, nil
-		}
-		return &at, nil
 	}
-	return nil, nil
+	return deps, nil
 }
 
 // depsFor is what a request is worked on with: the part of the store that it is
