@@ -34,6 +34,9 @@ type wanted struct {
 	data   []byte
 	digest string
 	name   string
+	// group in whose part of the store the lock of an inherited pin lies; "" = in the
+	// store itself.
+	group string
 	// before is the environment of an inherited pin; "" = there is none.
 	before string
 	// activation is the canonical JSON of the manifest's part, nil if none.
@@ -142,7 +145,7 @@ func (s *submission) wishOfPin(st *submitStore, w *wanted) error {
 	if w.data != nil || s.name == "" {
 		return nil
 	}
-	data, err := st.lockBytes(w.digest)
+	data, err := st.lockBytes(w)
 	if err != nil {
 		return err
 	}
@@ -179,7 +182,7 @@ func (s *submission) wantedOfPin() (*wanted, error) {
 	if err != nil {
 		return nil, refuse(api.ExitUsage, "%w; next: name the lock with --env-lock", err)
 	}
-	w := &wanted{shown: p.LockPath, digest: p.Lock, name: p.Environment, before: p.Environment}
+	w := &wanted{shown: p.LockPath, digest: p.Lock, group: p.Group, name: p.Environment, before: p.Environment}
 	if s.name != "" {
 		w.name = s.name
 	}
