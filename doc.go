@@ -23,7 +23,7 @@
 //	slurm/hostlist           Slurm's lists of nodes
 //	slurm/scope              where a submission can land
 //	slurm/queries            what Slurm says of its nodes
-//	slurm/clustertest        stories on a real cluster
+//	slurm/clustertest        stories on a real cluster; scopetest (scopes beside what Slurm does)
 //	slurm/launchbench        what a launch costs
 //	hooks/facts              what a node is: archgen (its data on processors), factstest (recorded nodes),
 //	                         factstree (unpacks one)
