@@ -76,19 +76,37 @@ func (e *evaluation) constraint(sz size) {
 		e.out.because("--constraint=%s binds a number of nodes, the others may be any", text)
 		return
 	}
-	preferred := func([]string) bool { return false }
 	// While it tries the preferred features, slurmctld does not look at the others.
-	if prefer, ok := e.req.values["prefer"]; ok {
+	matches := []matcher{c.match}
+	for _, prefer := range e.preferred() {
 		p, err := parseConstraint(prefer)
 		if err != nil || !p.binds(sz.most) {
 			e.out.because("--prefer=%s: nodes that are preferred need not have the features of --constraint", prefer)
 			return
 		}
-		preferred = p.match
-	} else if e.req.unread != "" {
+		matches = append(matches, p.match)
+	}
+	if len(matches) == 1 && e.req.unread != "" {
 		return
 	}
-	e.fits = append(e.fits, func(n *queries.Node) bool { return c.match(n.Features) || preferred(n.Features) })
+	e.fits = append(e.fits, func(n *queries.Node) bool {
+		return slices.ContainsFunc(matches, func(m matcher) bool { return m(n.Features) })
+	})
+}
+
+// preferred are the values of --prefer that may take effect.
+func (e *evaluation) preferred() []string {
+	var all []string
+	if own, ok := e.req.values["prefer"]; ok {
+		all = append(all, own)
+	}
+	for _, set := range e.req.elsewhere {
+		if set.option == "prefer" && !slices.Contains(all, set.value) {
+			all = append(all, set.value)
+			e.out.because("another component's --prefer=%s may take effect on this one", set.value)
+		}
+	}
+	return all
 }
 
 // resources adds the tests for GRES, and finds out whether GPUs are asked for.
@@ -213,10 +231,6 @@ func (e *evaluation) listed(sz size) []string {
 	if !ok {
 		option, read = "nodelist", e.sub.nodeNames
 		text, ok = e.req.values["nodelist"]
-	}
-	// A --nodefile in what could not be read stands above this.
-	if ok && option == "nodelist" && e.req.unread != "" {
-		return nil
 	}
 	if !ok {
 		if name, ok := environ(e.sub.Env)["SLURM_HOSTFILE"]; ok {
