@@ -38,7 +38,7 @@ type want struct {
 // ask notes which packages are needed and returns the error that tells the
 // client. refusal is what a server said that wants a credential for them; nil =
 // they lie in local files.
-func (w *wanted) ask(packages []*lockfile.CondaPackage, wheels []*lockfile.PyPIPackage, refusal error) error {
+func (w *wanted) ask(packages []*lockfile.CondaPackage, wheels []*lockfile.PyPIPackage, pythons []*lockfile.StandalonePython, refusal error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
@@ -72,6 +72,12 @@ func (w *wanted) ask(packages []*lockfile.CondaPackage, wheels []*lockfile.PyPIP
 	for _, p := range wheels {
 		src, err := prepare.WheelSource(p)
 		if err := add(src, p.Location, err); err != nil {
+			return err
+		}
+	}
+	for _, p := range pythons {
+		src, err := prepare.StandaloneSource(p)
+		if err := add(src, p.URL, err); err != nil {
 			return err
 		}
 	}

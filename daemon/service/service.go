@@ -127,9 +127,9 @@ func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report f
 	var closed *prepare.NeedCredentialError
 	switch {
 	case errors.As(err, &need):
-		return nil, s.wanted.ask(need.Packages, need.Wheels, nil)
+		return nil, s.wanted.ask(need.Packages, need.Wheels, need.Pythons, nil)
 	case errors.As(err, &closed) && !s.opts.Embedded:
-		return nil, s.wanted.ask(closed.Packages, closed.Wheels, closed.Err)
+		return nil, s.wanted.ask(closed.Packages, closed.Wheels, closed.Pythons, closed.Err)
 	case errors.Is(err, cache.ErrFetch):
 		return nil, ofLock(&fetchError{err: err, from: s.host()}, req.Lock)
 	case err != nil:
@@ -207,13 +207,14 @@ func (s *Service) Status(ctx context.Context) (*api.Status, error) {
 	if o := s.opts.Python; o != nil {
 		st.Glibc = o.Glibc
 		for _, i := range o.Interpreters {
-			st.Interpreters = append(st.Interpreters, api.Interpreter{Version: i.Version, Platform: i.Platform, Kind: string(i.Kind), FreeThreaded: i.FreeThreaded})
+			st.Interpreters = append(st.Interpreters, told(i))
 		}
 	}
 	if s.opts.Store == nil {
 		return st, nil
 	}
-	st.Store, st.PrefixRoot = s.opts.Store.Root(), s.opts.Store.Format().PrefixRoot
+	format := s.opts.Store.Format()
+	st.Store, st.PrefixRoot, st.Serves = s.opts.Store.Root(), format.PrefixRoot, format.Platforms
 	var inv *inventory.Inventory
 	var err error
 	if s.opts.Inventory != nil {

@@ -155,10 +155,18 @@ func (p *Platform) inconsistencies() []string {
 		have[key] = pkg
 	}
 	provided := func(name string) bool {
-		if have[name] != nil {
+		if have[name] != nil || name == "python" && p.Python != nil {
 			return true
 		}
 		return slices.ContainsFunc(p.Unsupported, func(u Unsupported) bool { return u.CondaName && strings.ToLower(u.Name) == name })
+	}
+	if s := p.Python; s != nil {
+		if c := have["python"]; c != nil {
+			list = append(list, fmt.Sprintf("%s (line %d) and %s are two Pythons", c.Dist(), c.Line, s.Dist()))
+		}
+		if s.Subdir != p.Subdir {
+			list = append(list, fmt.Sprintf("%s is built for %s", s.Dist(), s.Subdir))
+		}
 	}
 	var noarchPython []string
 	for _, pkg := range p.Conda {

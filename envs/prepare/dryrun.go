@@ -223,7 +223,7 @@ func (r *run) guess(p locked) (size int64, files int) {
 		size = lockinfo.AssumedArchive
 	}
 	files = lockinfo.GuessFiles(size)
-	if r.byteCode && p.python() {
+	if r.byteCode && p.modules() {
 		files *= 2 // such packages never come with byte-code
 	}
 	return size, files

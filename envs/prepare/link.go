@@ -31,7 +31,7 @@ func (r *run) build(ctx context.Context, targets []target, res *Result) error {
 		}
 		if meta == nil && r.byteCode {
 			for _, p := range compilerPackages(t.compiler) {
-				all[p.SHA256], need.locked[p.SHA256] = true, locked{conda: p}
+				all[p.sha256()], need.locked[p.sha256()] = true, p
 			}
 		}
 	}

@@ -187,8 +187,8 @@ func knownByteCode(store *cache.Store, env *lockfile.Environment, platform *lock
 		compiler, _ := chooseCompiler(env, platform, host)
 		manifests := map[string]*cache.Manifest{}
 		for _, p := range compilerPackages(compiler) {
-			if m, err := store.Manifest(p.SHA256); err == nil {
-				manifests[p.SHA256] = m
+			if m, err := store.Manifest(p.sha256()); err == nil {
+				manifests[p.sha256()] = m
 			}
 		}
 		in := interpreter(compiler, manifests)

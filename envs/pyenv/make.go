@@ -68,7 +68,7 @@ func Make(source target.Source, wish python.Wish, platforms []string, offer *Off
 		if err == nil {
 			p = one.Lock.Environments[0].Platforms[0]
 			if i.URL != "" {
-				if p.Conda, err = condaPackages(&i); err == nil {
+				if err = install(&i, p); err == nil {
 					err = p.Validate()
 				}
 			}

@@ -92,14 +92,17 @@ func (a *Agent) submit(ctx context.Context, dir, platform string, limit time.Dur
 	}
 	// The time that copies take comes on top of the script's own.
 	minutes := int(math.Ceil(limit.Minutes())) + 10
-	args = append([]string{"--wait", "--job-name=hpcenv-script", "--nodes=1", "--ntasks=1", "--export=NONE", "--no-requeue", "--chdir=/",
+	args = append([]string{"--wait", "--job-name=hpcenv-script", "--nodes=1", "--ntasks=1", "--export=ALL", "--no-requeue", "--chdir=/",
 		"--output=" + filepath.Join(dir, "out", "log"), fmt.Sprintf("--time=%d", minutes)}, args...)
 	cmd := exec.CommandContext(ctx, sbatch, args...)
+	// The job gets nothing of this account's environment. Not by --export=NONE, for
+	// which slurmd runs the account's login shell (and, from Slurm 24.11 on, ends itself
+	// where it is emulated).
+	cmd.Env = bareEnviron(os.Environ())
 	// --wait cancels nothing: sbatch passes the signal on to the job.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 30 * time.Second
-	// A job of which nothing was exported may have no PATH, and the sandbox's tools
-	// are looked up in it.
+	// The sandbox's tools are looked up in PATH.
 	cmd.Stdin = strings.NewReader(fmt.Sprintf("#!/bin/sh\nexport PATH=\"${PATH:-/usr/local/bin:/usr/bin:/bin}\"\nexec '%s' build-script '%s'\n", a.Program, dir))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -110,4 +113,16 @@ func (a *Agent) submit(ctx context.Context, dir, platform string, limit time.Dur
 		return fmt.Errorf("sbatch: %w: %s %s", err, bytes.TrimSpace(out), bytes.TrimSpace(log[max(0, len(log)-2000):]))
 	}
 	return nil
+}
+
+// bareEnviron keeps of an environment what sbatch itself needs.
+func bareEnviron(environ []string) []string {
+	var out []string
+	for _, e := range environ {
+		switch name, _, _ := strings.Cut(e, "="); name {
+		case "PATH", "SLURM_CONF", "LD_LIBRARY_PATH":
+			out = append(out, e)
+		}
+	}
+	return out
 }

@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 
 // sbatch runs the job at once, here, and notes how it was called.
 const sbatch = `#!/bin/sh
-echo "$@" >> "$(dirname "$0")/calls"
+{ echo "$@"; env; } >> "$(dirname "$0")/calls"
 for a; do case $a in --output=*) out=${a#--output=};; esac; done
 [ ! -e "$(dirname "$0")/down" ] || { echo "slurmctld is down" >&2; exit 1; }
 exec sh -s > "$out" 2>&1
@@ -102,7 +102,7 @@ func TestAgent(t *testing.T) {
 	check(os.WriteFile(filepath.Join(tree, "bin/.x-post-link.sh"), []byte("echo made > $PREFIX/new; [ $PKG_NAME = x ]"), 0o444))
 
 	agent := exec.Command(filepath.Join(bin, "test"), spool, filepath.Join(bin, "sbatch"), node)
-	agent.Env = []string{"HPCENV_TEST_ROLE=agent", "PATH=/usr/bin:/bin", "TMPDIR=/tmp"}
+	agent.Env = []string{"HPCENV_TEST_ROLE=agent", "PATH=/usr/bin:/bin", "TMPDIR=/tmp", "SECRET_OF_AGENT=1"}
 	agent.Dir = "/"
 	agent.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: account, Gid: account}}
 	var log strings.Builder
@@ -137,7 +137,7 @@ func TestAgent(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	calls, err := os.ReadFile(filepath.Join(bin, "calls"))
-	if err != nil || !strings.Contains(string(calls), "--wait") || !strings.Contains(string(calls), "--constraint=it") || !strings.Contains(string(calls), "--export=NONE") {
+	if err != nil || !strings.Contains(string(calls), "--wait") || !strings.Contains(string(calls), "--constraint=it") || !strings.Contains(string(calls), "--export=ALL") || strings.Contains(string(calls), "SECRET_OF_AGENT") {
 		t.Errorf("sbatch was called with %s, %v", calls, err)
 	}
 	task.Platform = "linux-ppc64le"

@@ -70,6 +70,9 @@ func (a *app) bundleLoad(ctx context.Context, file string, f loadFlags) (err err
 		return err
 	}
 	req := &api.PrepareRequest{Lock: b.Project.Lock, LockPath: path, Environments: b.Environments(), Platforms: platforms, Offline: true}
+	if err := a.fitPythons(b, file); err != nil {
+		return err
+	}
 	if f.project != "" {
 		if req.LockPath, err = unpackProject(b, f.project); err != nil {
 			return err

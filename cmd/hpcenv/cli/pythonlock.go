@@ -68,7 +68,7 @@ func (a *app) pythonLock(path string, data []byte, texts []string) (*lockfile.Lo
 // would choose from or, where they are not known here, each minor version there is,
 // the newest first.
 func (a *app) lookedAtWith() []*pyenv.Offer {
-	offer, err := a.offered()
+	offer, _, err := a.site()
 	if err == nil && len(offer.Interpreters) > 0 {
 		return []*pyenv.Offer{offer}
 	}
@@ -80,28 +80,32 @@ func (a *app) lookedAtWith() []*pyenv.Offer {
 	return pyenv.Unlisted(described)
 }
 
-// offered are the Pythons that a lock may get here.
-func (a *app) offered() (*pyenv.Offer, error) {
+// site is which Pythons a lock may get here, and for which platforms environments are
+// made.
+func (a *app) site() (*pyenv.Offer, []string, error) {
 	c, err := a.conf()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if c.Socket == "" {
-		return a.ownPython()
+		offer, err := a.ownPython()
+		if err != nil {
+			return nil, nil, err
+		}
+		platforms, err := service.OwnPlatforms(c.Store)
+		return offer, platforms, err
 	}
 	client, err := api.Dial(c.Socket)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	st, err := client.Status(context.Background())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	offer := &pyenv.Offer{Glibc: st.Glibc}
-	for _, i := range st.Interpreters {
-		offer.Interpreters = append(offer.Interpreters, python.Interpreter{
-			Version: i.Version, Platform: i.Platform, Kind: python.InterpreterKind(i.Kind), FreeThreaded: i.FreeThreaded,
-		})
+	platforms := st.Serves
+	if len(platforms) == 0 {
+		platforms = described // an older daemon does not tell
 	}
-	return offer, nil
+	return service.Offered(st), platforms, nil
 }
