@@ -132,12 +132,15 @@ func (e *evaluation) resources() {
 			}
 		}
 		all := o.option != "gpus"
+		// Many nodes, few kinds of GRES.
+		known := map[string]bool{}
 		e.fits = append(e.fits, func(n *queries.Node) bool {
-			has := func(d demand) bool { return d.has(n.Gres) }
-			if all || len(demands) == 0 {
-				return !slices.ContainsFunc(demands, func(d demand) bool { return !has(d) })
+			fits, ok := known[n.Gres]
+			if !ok {
+				fits = satisfies(n.Gres, demands, all)
+				known[n.Gres] = fits
 			}
-			return slices.ContainsFunc(demands, has)
+			return fits
 		})
 	}
 	for _, option := range []string{"ntasks-per-gpu", "ntasks-per-tres", "tres-per-task"} {
@@ -149,6 +152,15 @@ func (e *evaluation) resources() {
 	if e.out.GPUs {
 		e.out.GPUsUnknown = false
 	}
+}
+
+// satisfies tells whether a node's GRES have all of the demands, or one of them.
+func satisfies(gres string, demands []demand, all bool) bool {
+	has := func(d demand) bool { return d.has(gres) }
+	if all || len(demands) == 0 {
+		return !slices.ContainsFunc(demands, func(d demand) bool { return !has(d) })
+	}
+	return slices.ContainsFunc(demands, has)
 }
 
 // nodes puts the pieces together.
@@ -169,11 +181,12 @@ func (e *evaluation) nodes(parts map[string]bool, sz size) {
 	passes := func(n *queries.Node) bool {
 		return !drop[n.Name] && !slices.ContainsFunc(e.fits, func(fit func(*queries.Node) bool) bool { return !fit(n) })
 	}
-	in := map[string]bool{}
+	in := make(map[string]bool, len(e.cluster.Nodes))
 	for i := range e.cluster.Nodes {
 		n := &e.cluster.Nodes[i]
 		if slices.ContainsFunc(n.Partitions, func(p string) bool { return parts[p] }) && passes(n) {
 			in[n.Name] = true
+			e.out.Nodes = append(e.out.Nodes, n.Name)
 		}
 	}
 	names := e.listed(sz)
@@ -182,6 +195,7 @@ func (e *evaluation) nodes(parts map[string]bool, sz size) {
 			e.out.because("some of the nodes that are required do not fit %s", e.req.given())
 		}
 		clear(in)
+		e.out.Nodes = slices.Clone(names)
 		for _, n := range names {
 			in[n] = true
 		}
@@ -190,9 +204,6 @@ func (e *evaluation) nodes(parts map[string]bool, sz size) {
 		e.out.because("no node that is known here fits %s", e.req.given())
 		e.every()
 		return
-	}
-	for name := range in {
-		e.out.Nodes = append(e.out.Nodes, name)
 	}
 	e.out.Nodes = sorted(e.out.Nodes)
 	e.out.MultiNode = e.out.MultiNode && len(in) > 1
@@ -208,10 +219,15 @@ func (e *evaluation) movable(in map[string]bool, passes func(*queries.Node) bool
 	outside, has := map[string]bool{}, map[string]bool{}
 	for i := range e.cluster.Nodes {
 		n := &e.cluster.Nodes[i]
-		ok := passes(n)
+		if !passes(n) {
+			continue
+		}
+		within := in[n.Name]
 		for _, p := range n.Partitions {
-			outside[p] = outside[p] || ok && !in[n.Name]
-			has[p] = has[p] || ok
+			if !within {
+				outside[p] = true
+			}
+			has[p] = true
 		}
 	}
 	e.out.Partitions = nil

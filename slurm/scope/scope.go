@@ -117,7 +117,9 @@ func (s *Scope) because(format string, args ...any) {
 }
 
 func sorted(names []string) []string {
-	slices.SortFunc(names, hostlist.Compare)
+	if !slices.IsSortedFunc(names, hostlist.Compare) {
+		slices.SortFunc(names, hostlist.Compare)
+	}
 	return slices.Compact(names)
 }
 
