@@ -165,7 +165,7 @@ func (r request) component(script []setting, env []setting, seg segment) request
 func (r *request) also(elsewhere []setting) {
 	r.elsewhere = elsewhere
 	for _, set := range elsewhere {
-		if _, own := r.values[set.option]; !own {
+		if _, own := r.values[set.option]; !own && set.option != "prefer" { // narrow.go joins these
 			r.values[set.option] = set.value
 		}
 	}
