@@ -12,7 +12,7 @@ export HPCENV_BUILD := $(CURDIR)/$(BUILD)
 
 # What must also hold with job_container/tmpfs and with trees bound at boot. (Slurm's
 # own job_container/tmpfs does not work in the emulated aarch64 slurmstepd.)
-MODE_STORIES := TestStories/(batch|export|het|nested|overlap|path-kept|srun-salloc|without)$$
+MODE_STORIES := TestStories/(batch|export|het|nested|overlap|path-kept|private|srun-salloc|without)$$
 
 .PHONY: all help setup build go-build shim demo test check unit ctest cluster counts \
 	oracle oracle-venv formats servers fuzz test-slurm-24.11 bench-launch bench-link bench-lock roots install clean

@@ -45,11 +45,12 @@
 //	envs/prepare             from a lock's bytes to published environments
 //	envs/project             the files around a lock: where it is, the manifest
 //	envs/pyenv               a uv.lock or pylock.toml joined with a Python
+//	envs/pyproject           what a pyproject.toml declares of a project
 //	envs/python              Python's packaging standards; marker, name, requirement,
 //	                         tag, version
 //	envs/requirement         what an environment asks of a node
 //	envs/sandbox             where code of packages runs
-//	envs/satisfy             whether a lock still has what its manifest asks for
+//	envs/satisfy             whether a lock still has what its manifests ask for
 //	envs/stack               what an environment communicates with
 //	envs/standalone          a Python that is one archive (python-build-standalone)
 //	envs/task                tasks of a manifest, without a solve

@@ -66,7 +66,10 @@ func (s *Store) stage(ctx context.Context, f *os.File, src Source, interpret Int
 	if errors.Is(err, ErrIntegrity) || errors.Is(err, ErrUnsafe) {
 		// Its digests are right: these are the bytes that the lock means.
 		next := "lock another build of it, or tell its channel"
-		if src.Format == FormatTarGz || src.Format == FormatTarZst { // no channel has those
+		switch src.Format {
+		case FormatWheel:
+			next = "lock another build of it, or tell its index"
+		case FormatTarGz, FormatTarZst: // no channel has those
 			next = "name another archive where this one is listed"
 		}
 		return nil, fmt.Errorf("%w; the fault is the package's own; next: %s", err, next)

@@ -1,3 +1,5 @@
+//go:build linux
+
 package cmd
 
 import (
@@ -92,5 +94,11 @@ func makeFile(t testing.TB, file string) ([]byte, error) {
 		{Path: "bin/python", Link: "python" + minor},
 		{Path: "lib/python" + minor + "/readme", Content: "no sources\n"},
 	}}
+	if parts[2] == vendoring {
+		p.Files = append(p.Files, condatest.File{Path: "lib/python" + minor + "/site-packages/pure/__init__.py", Content: "what = 'of conda'\n"})
+	}
 	return p.Conda(t), nil
 }
+
+// vendoring is the build of a python that brings a module which a wheel pure has, too.
+const vendoring = "vendoring"

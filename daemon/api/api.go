@@ -55,6 +55,8 @@ type PrepareRequest struct {
 	// Group is the caller's primary group, as the kernel tells it, -1 = it does not;
 	// never sent.
 	Group int `json:"-"`
+	// Groups are all groups of the caller, the primary one first; never sent.
+	Groups []int `json:"-"`
 }
 
 // Types of events.
@@ -135,6 +137,9 @@ type Environment struct {
 	New bool `json:"new,omitempty"`
 	// Created, RFC 3339.
 	Created string `json:"created,omitempty"`
+	// Group is the only one that may read it; nil = everybody may, or it is in a store
+	// of the user's own.
+	Group *int `json:"group,omitempty"`
 }
 
 // EnvironmentDetail is Environment with what Inspect adds.

@@ -31,9 +31,15 @@ func (b *backend) Prepare(ctx context.Context, req *api.PrepareRequest, report f
 	return b.prepare(ctx, report)
 }
 
-func (b *backend) List(context.Context) ([]api.Environment, error) { return nil, nil }
+func (b *backend) List(context.Context) ([]api.Environment, error) {
+	return nil, errors.New("for whom?")
+}
 
-func (b *backend) Inspect(_ context.Context, id string) (*api.EnvironmentDetail, error) {
+func (b *backend) Inspect(context.Context, string) (*api.EnvironmentDetail, error) {
+	return nil, errors.New("for whom?")
+}
+
+func (b *backend) InspectFor(_ context.Context, _ []int, id string) (*api.EnvironmentDetail, error) {
 	return nil, api.Errorf(api.ExitUsage, "no environment has the id %s", id)
 }
 

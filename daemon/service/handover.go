@@ -2,8 +2,8 @@ package service
 
 import (
 	"context"
-	"errors"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -109,7 +109,10 @@ func (s *Service) PutArchive(ctx context.Context, group int, sha string, r io.Re
 			return err
 		}
 	}
-	return store.ImportArchive(ctx, r, x.source)
+	if err := store.ImportArchive(ctx, r, x.source); err != nil {
+		return err
+	}
+	return store.MarkClosed(x.source)
 }
 
 // Holds reports whether a package that somebody of group brought is in the group's
@@ -123,12 +126,32 @@ func (s *Service) Holds(group int, sha string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if ok, err := store.HasArchive(x.source); ok || err != nil {
-		return ok, err
+	return store.Holds(x.source)
+}
+
+// closed tells which packages the group's part of the store has because a credential
+// fetched them. Everybody's store need not ask for those: it would not get them.
+func (s *Service) closed(group int) func(cache.Source) (bool, error) {
+	if s.opts.Embedded || !s.opts.Store.HasPrivate(group) {
+		return nil
 	}
-	_, err = store.Manifest(sha)
-	if errors.Is(err, cache.ErrNotFound) {
-		return false, nil
+	return func(src cache.Source) (bool, error) {
+		store, err := s.opts.Store.Private(group)
+		if err != nil {
+			return false, err
+		}
+		return store.Closed(src)
 	}
-	return err == nil, err
+}
+
+// OwnParts are those of the groups that have a part of the store, in order: what is
+// made for their members depends on it.
+func (s *Service) OwnParts(groups []int) (out []int) {
+	for _, gid := range groups {
+		if s.opts.Store.HasPrivate(gid) && !slices.Contains(out, gid) {
+			out = append(out, gid)
+		}
+	}
+	slices.Sort(out)
+	return out
 }

@@ -90,7 +90,7 @@ func passable(data []byte) error {
 	if line == 0 {
 		return nil
 	}
-	return fmt.Errorf("line %d: a URL holds a credential, and a bundle is passed on\nnext: take it out of the channel's URL in the manifest, keep it with `pixi auth login` or in ~/.netrc, and run `pixi lock`", line)
+	return fmt.Errorf("line %d: a URL holds a credential, and a bundle is passed on\nnext: take it out of the channel's URL in the manifest, keep it with `pixi auth login` or in ~/.netrc, and run %s", line, lockfile.FormatOf("", data).Relock())
 }
 
 // fill finds the members.

@@ -11,7 +11,7 @@ import (
 
 // LinkerVersion is part of every environment id. It is raised only when the
 // bytes of a prefix change for the same input; a golden test enforces it.
-const LinkerVersion = 3
+const LinkerVersion = 4
 
 // Options of linking that change a prefix's bytes; part of the id.
 type Options struct {

@@ -56,6 +56,43 @@ func needCredential(err error, missing []locked, has func(cache.Source) (bool, e
 	return need
 }
 
+// knownClosed returns a *NeedCredentialError if some of what is missing is known to
+// need a credential.
+func (r *run) knownClosed(missing []locked) error {
+	if r.deps.Closed == nil || r.req.Brought {
+		return nil
+	}
+	need := &NeedCredentialError{}
+	first := ""
+	for _, p := range missing {
+		src, err := p.source()
+		if err != nil {
+			return err
+		}
+		closed, err := r.deps.Closed(src)
+		if err != nil {
+			return err
+		}
+		if closed {
+			need.add(p)
+			if first == "" {
+				first = p.dist()
+			}
+		}
+	}
+	if first == "" {
+		return nil
+	}
+	need.Err = closedError(first)
+	return need
+}
+
+// closedError names a package that needs a credential.
+type closedError string
+
+func (e closedError) Error() string { return "package " + string(e) + ": it needs a credential" }
+func (e closedError) Unwrap() error { return cache.ErrFetch }
+
 func (e *NeedCredentialError) add(l locked) {
 	switch {
 	case l.wheel != nil:
@@ -156,6 +193,10 @@ func hasCredential(url string) bool {
 	if _, last, found := strings.Cut(strings.TrimRight(url, "/"), "/t/"); found && len(last) >= shortestToken && !strings.ContainsAny(last, "./?#") {
 		return true
 	}
+	url, query, _ := strings.Cut(url, "?")
+	if secretQuery(query) {
+		return true
+	}
 	if lockfile.RedactURL(url) == url {
 		return false
 	}
@@ -168,6 +209,27 @@ func hasCredential(url string) bool {
 	return lockfile.RedactURL(plain) != plain
 }
 
+// secretQuery: a parameter is called as those are that hold secrets.
+func secretQuery(query string) bool {
+	query, _, _ = strings.Cut(query, "#")
+	for _, part := range strings.FieldsFunc(query, func(r rune) bool { return r == '&' || r == ';' }) {
+		name, value, _ := strings.Cut(strings.ToLower(part), "=")
+		if value == "" {
+			continue
+		}
+		switch name {
+		case "sig", "auth", "key", "jwt":
+			return true
+		}
+		for _, word := range []string{"token", "signature", "secret", "passw", "credential", "apikey", "api_key", "api-key", "accesskey", "access_key", "access-key"} {
+			if strings.Contains(name, word) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // checkShared refuses a lock whose URLs hold credentials in a store that others
 // read: it would be kept there as it is.
 func (r *run) checkShared() error {
@@ -175,7 +237,7 @@ func (r *run) checkShared() error {
 		return nil
 	}
 	if line := CredentialInLock(r.req.Lock); line > 0 {
-		return fmt.Errorf("%w: line %d: a URL holds a credential, and the cluster keeps locks where others read them\nnext: take it out of the channel's URL in the manifest, keep it with `pixi auth login` or in ~/.netrc, and run `pixi lock`", lockfile.ErrLock, line)
+		return fmt.Errorf("%w: line %d: a URL holds a credential, and the cluster keeps locks where others read them\nnext: take it out of the channel's URL in the manifest, keep it with `pixi auth login` or in ~/.netrc, and run %s", lockfile.ErrLock, line, lockfile.FormatOf("", r.req.Lock).Relock())
 	}
 	return nil
 }

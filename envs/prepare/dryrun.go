@@ -154,7 +154,7 @@ func (r *run) dryByteCode(t target, plan *materialize.Plan, need *shelf, out *Dr
 		return nil
 	}
 	if in := interpreter(t.compiler, need.manifests); in != nil {
-		complete, err := plan.KnownByteCode(r.deps.Store, in)
+		complete, err := plan.KnownByteCode(r.deps.Store, in, nil)
 		switch {
 		case errors.Is(err, cache.ErrIntegrity), errors.Is(err, cache.ErrNotFound):
 			complete = false // the run makes it again, or says what is damaged

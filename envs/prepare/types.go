@@ -43,10 +43,10 @@ func (e *NeedLocalError) add(l locked) {
 func (e *NeedLocalError) Error() string {
 	names := make([]string, 0, len(e.Packages)+len(e.Wheels)+len(e.Pythons))
 	for _, p := range e.Packages {
-		names = append(names, p.Dist()+" ("+p.Location+")")
+		names = append(names, p.Dist()+" ("+lockfile.RedactURL(p.Location)+")")
 	}
 	for _, p := range e.Wheels {
-		names = append(names, p.FileName+" ("+p.Location+")")
+		names = append(names, p.FileName+" ("+lockfile.RedactURL(p.Location)+")")
 	}
 	for _, p := range e.Pythons {
 		names = append(names, p.FileName+" ("+p.URL+")")
@@ -67,6 +67,10 @@ type Deps struct {
 	// Shared: others read the store, the locks in it too. A lock whose URLs hold
 	// credentials is refused.
 	Shared bool
+	// Closed (may be nil) tells packages that are known to need a credential which this
+	// process does not have, though who asks has them. They are not fetched: a
+	// NeedCredentialError names them before anything is.
+	Closed func(cache.Source) (bool, error)
 	// Parallel downloads of one Run; 0 = 8.
 	Parallel int
 	// Slot (may be nil) is asked for leave before packages are fetched and

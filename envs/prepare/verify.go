@@ -76,7 +76,8 @@ func Verify(ctx context.Context, store *cache.Store, meta *materialize.Meta) (*V
 		v.Damage = append(v.Damage, damage...)
 	}
 	v.Differences = append(v.Differences, changedCode(tree, meta)...)
-	v.Differences = append(v.Differences, tree.Odd()...)
+	_, ofGroup := store.Group()
+	v.Differences = append(v.Differences, tree.Odd(ofGroup)...)
 	slices.SortStableFunc(v.Differences, func(a, b materialize.Difference) int { return strings.Compare(a.Path, b.Path) })
 	v.Damage = append(v.Damage, wrongMeta(store, meta, plan, v.TreeDigest == v.MetaDigest)...)
 	return v, nil
@@ -177,12 +178,12 @@ func planAgain(store *cache.Store, meta *materialize.Meta) (*materialize.Plan, e
 	if err != nil || meta.ByteCode == nil || meta.ByteCode.Skipped != "" {
 		return plan, err
 	}
-	return plan, knownByteCode(store, env, platform, plan)
+	return plan, knownByteCode(store, env, platform, plan, meta.ByteCode)
 }
 
 // knownByteCode gives a plan the byte-code of whichever compiler made it: that
 // depends on the host's architecture, the bytes do not.
-func knownByteCode(store *cache.Store, env *lockfile.Environment, platform *lockfile.Platform, plan *materialize.Plan) error {
+func knownByteCode(store *cache.Store, env *lockfile.Environment, platform *lockfile.Platform, plan *materialize.Plan, made *materialize.ByteCode) error {
 	for _, host := range store.Format().Platforms {
 		compiler, _ := chooseCompiler(env, platform, host)
 		manifests := map[string]*cache.Manifest{}
@@ -195,7 +196,7 @@ func knownByteCode(store *cache.Store, env *lockfile.Environment, platform *lock
 		if in == nil {
 			continue
 		}
-		if complete, err := plan.KnownByteCode(store, in); complete || err != nil {
+		if complete, err := plan.KnownByteCode(store, in, made); complete || err != nil {
 			return err
 		}
 	}

@@ -97,6 +97,8 @@ func TestMake(t *testing.T) {
 		"no extra":                 {"extra=lost", []string{x312, a312}, "", nil, "", python.ErrSelection, "it has built, intel"},
 		"other Pythons would do":   {"default", []string{x313, x312}, "", nil, "", lockfile.ErrLock, "--python 3.12"},
 		"all would be built, told": {"extra=built", []string{x312}, "", nil, "", lockfile.ErrLock, "built-1.tar.gz"},
+		// A Python is named only if it helps.
+		"no Python would do": {"extra=built", []string{x313, x312}, "", nil, "", lockfile.ErrLock, "fast-1-cp312-cp312"},
 	} {
 		o := &pyenv.Offer{}
 		if c.offer != nil {
@@ -108,6 +110,9 @@ func TestMake(t *testing.T) {
 		}
 		made, err := pyenv.Make(source, wish, both, o)
 		if c.class != nil {
+			if hint := strings.Contains(fmt.Sprint(err), "--python"); hint != (name == "other Pythons would do" || c.class == python.ErrInterpreter && c.offer != nil) {
+				t.Errorf("%s: another Python is named: %v: %v", name, hint, err)
+			}
 			if !errors.Is(err, c.class) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%s: %v", name, err)
 			}

@@ -46,7 +46,7 @@ func activate(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if err := parse(fl, args); err != nil {
 		return err
 	}
-	p, err := stepPin(f)
+	p, err := stepPin(f.runDir, f.job, f.pin)
 	if err != nil {
 		return refuse(api.ExitFailed, "%w; next: submit the job again", err)
 	}
@@ -98,11 +98,11 @@ func activate(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 
 // stepPin decides whose pin holds: the step's own choice, else what the job on
 // this node was promised (a component of a heterogeneous job inherits the first
-// component's variables), else what the environment carries.
-func stepPin(f activateFlags) (*pin.Pin, error) {
+// component's variables), else what the environment carries. Nil: there is none.
+func stepPin(runDir, job, wire string) (*pin.Pin, error) {
 	var carried *pin.Pin
-	if f.pin != "" {
-		p, err := pin.Decode(f.pin)
+	if wire != "" {
+		p, err := pin.Decode(wire)
 		if err != nil {
 			return nil, err
 		}
@@ -111,7 +111,7 @@ func stepPin(f activateFlags) (*pin.Pin, error) {
 		}
 		carried = p
 	}
-	ofJob, err := jobPin(f.runDir, f.job)
+	ofJob, err := jobPin(runDir, job)
 	if err != nil {
 		return nil, err
 	}
@@ -134,19 +134,21 @@ func locate(p *pin.Pin, store, prefixRoot string) (*place, error) {
 	platform := hostPlatform()
 	what := fmt.Sprintf("environment %s of %s (%s)", p.Environment, orUnknown(p.LockPath), short(p.Lock))
 	if !p.HasPlatform(platform) {
-		return nil, refuse(api.ExitNoFit, "this node is %s, and %s is locked for %s only; next: lock it for %s, too (pixi: add that to the platforms of the manifest, then `pixi lock`), or keep the job off such nodes (--constraint, --exclude)",
+		return nil, refuse(api.ExitNoFit, "this node is %s, and %s is locked for %s only; next: lock it for %s, too (pixi: add that to the platforms of the manifest, then `pixi lock`; conda-lock: `-p`), or keep the job off such nodes (--constraint, --exclude)",
 			platform, what, strings.Join(p.Platforms, ", "), platform)
 	}
 	prefix := filepath.Join(prefixRoot, p.ID)
-	if p.Store != "" {
-		store, prefix = p.Store, filepath.Join(p.Store, "trees", platform, p.ID)
+	if store = p.Within(store); p.Store != "" {
+		prefix = filepath.Join(store, "trees", platform, p.ID)
 	}
 	// What was promised to the job must be there.
-	files := prepared.Store{Root: store, Patient: true}
+	files := prepared.Store{Root: store, Group: p.Group, Patient: true}
 	pl := place{prefix: prefix}
 	var err error
 	pl.meta, err = files.Meta(p.ID, platform)
 	switch {
+	case p.Group != "" && errors.Is(err, fs.ErrPermission):
+		return nil, notOfGroup(what, p.Group)
 	case errors.Is(err, fs.ErrNotExist):
 		if _, statErr := os.Stat(filepath.Join(store, "FORMAT")); statErr != nil {
 			return nil, refuse(api.ExitUnreachable, "the store %s cannot be read on this node: %w; next: exclude the node (--exclude) and tell the administrator", store, statErr)
@@ -157,7 +159,10 @@ func locate(p *pin.Pin, store, prefixRoot string) (*place, error) {
 	case err != nil:
 		return nil, refuse(api.ExitUnreachable, "the store cannot be read on this node: %w; next: exclude the node (--exclude) and tell the administrator", err)
 	}
-	if err := files.Attached(prefix); err != nil {
+	if err := files.Attached(prefix); err != nil && p.Group != "" {
+		return nil, refuse(api.ExitUnreachable, "%s is for one group only and was not attached at %s for this process: %w; next: use it in a job (--env-lock), or with hpcenv run or hpcenv shell; a shell that enters a job from outside does not see it",
+			what, prefix, err)
+	} else if err != nil {
 		return nil, refuse(api.ExitUnreachable, "%s is in the store, but not at %s on this node: %w; next: the administrator checks mount= in plugstack.conf and the mount at %s", what, prefix, err, prefixRoot)
 	}
 	if err := seesOverlay(p, files, platform); err != nil {

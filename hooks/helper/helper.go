@@ -5,7 +5,8 @@
 // slurm); slurmd's scripts start it as `hpcenv slurm-hook VERB`. Verbs:
 //
 //	submit    as the user, on the submit side: lock → pin
-//	attach    as root, on a node, empty environment: the trees appear at the prefix root
+//	attach    as root, on a node, empty environment: the trees appear at the prefix
+//	          root, everybody's or those of a group that the user is a member of
 //	open      as the user, child of attach: opens what root may not look at
 //	activate  as the user, in the first task of a node: environment changes as data
 //	prolog    as root: leaves the job's pin in the run directory
@@ -33,6 +34,9 @@ type Deps struct {
 	// Local opens a service on a user's own store, in this process. It is asked
 	// only when the store is not a cluster's.
 	Local func(ctx context.Context, store string) (api.Service, error)
+	// Bring is api.Client.Bring: it gets what needs the user's credentials. Nil =
+	// such archives cannot be brought.
+	Bring func(ctx context.Context, req *api.PrepareRequest, n api.Need, report func(api.Event)) (path string, remove func() error, err error)
 }
 
 // verdict is an error with an exit code and a message that is complete.

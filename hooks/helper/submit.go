@@ -20,6 +20,7 @@ import (
 	"github.com/hpcenv/hpcenv/envs/activation"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/hooks/pin"
+	"github.com/hpcenv/hpcenv/hooks/prepared"
 	"github.com/hpcenv/hpcenv/internal/shellword"
 )
 
@@ -138,6 +139,8 @@ func parseWait(s string) (time.Duration, error) {
 // readiness is what the store says of the wanted environment.
 type readiness struct {
 	id string
+	// store is where it lies: the store, or a group's part of it.
+	store prepared.Store
 	// platforms that are published and that the cluster has; lockPlatforms all
 	// that the lock has.
 	platforms, lockPlatforms []string
@@ -149,6 +152,9 @@ type readiness struct {
 	trees []lockfile.SourceTree
 }
 
+// ready: nothing has to be made.
+func (r *readiness) ready() bool { return r.id != "" && r.stored && len(r.missing) == 0 }
+
 // ensure returns once the wanted environment is published for every platform of
 // the cluster that the lock has. When it is already, nobody is asked.
 func (s *submission) ensure(ctx context.Context, st *submitStore, w *wanted) (*readiness, error) {
@@ -156,11 +162,11 @@ func (s *submission) ensure(ctx context.Context, st *submitStore, w *wanted) (*r
 	if err != nil {
 		return nil, err
 	}
-	if r.stored && len(r.missing) == 0 {
+	if r.ready() {
 		return r, nil
 	}
 	if w.data == nil {
-		b, err := st.lockBytes(w.digest)
+		b, err := st.lockBytes(w)
 		if err != nil {
 			return nil, err
 		}
@@ -183,7 +189,7 @@ func (s *submission) ensure(ctx context.Context, st *submitStore, w *wanted) (*r
 	if err != nil {
 		return nil, err
 	}
-	if !r.stored || len(r.missing) > 0 {
+	if !r.ready() {
 		return nil, refuse(api.ExitFailed, "%s of %s was made, but the store %s does not show it here for %s; next: check that this host and the daemon see the same storage",
 			w.name, w.shown, st.root, strings.Join(r.missing, ", "))
 	}
@@ -258,7 +264,12 @@ func (s *submission) service(ctx context.Context, st *submitStore) (api.Service,
 		}
 		return s.deps.Local(ctx, st.root)
 	}
-	return api.Dial(s.socket)
+	client, err := api.Dial(s.socket)
+	if err != nil {
+		return nil, err
+	}
+	client.Bring = s.deps.Bring
+	return client, nil
 }
 
 func (s *submission) pin(st *submitStore, w *wanted, r *readiness) (*pin.Pin, error) {
@@ -275,7 +286,8 @@ func (s *submission) pin(st *submitStore, w *wanted, r *readiness) (*pin.Pin, er
 	if st.own {
 		p.Store = st.root
 	}
-	if w.actDigest != "" && !st.hasActivation(w) {
+	p.Group = r.store.Group
+	if w.actDigest != "" && !r.store.HasActivation(w.digest, w.actDigest) {
 		if p.Inline = w.inline(); p.Inline == nil {
 			return nil, refuse(api.ExitUnreachable, "the manifest's [activation] is too big to travel with the job (%d bytes) and is not in the store yet; next: hpcenv prepare", len(w.activation))
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/hooks/prepared"
 	"github.com/hpcenv/hpcenv/internal/clientconf"
 	"github.com/hpcenv/hpcenv/internal/shellword"
@@ -88,10 +89,37 @@ func (st *submitStore) inventoryPlatforms() ([]string, error) {
 	return platforms, nil
 }
 
-// lookup says what of the wanted environment is published.
+// lookup says what of the wanted environment is published, in the store or in the
+// part of one of the user's groups: where most of it is, everybody's first.
 func (st *submitStore) lookup(w *wanted) (*readiness, error) {
-	var r readiness
-	files := prepared.Store{Root: st.root}
+	best, err := st.lookupIn(prepared.Store{Root: st.root}, w)
+	if err != nil || best.ready() {
+		return best, err
+	}
+	parts, err := prepared.Store{Root: st.root}.Parts()
+	if err != nil {
+		return nil, refuse(api.ExitUnreachable, "the store: %w", err)
+	}
+	for _, part := range parts {
+		r, err := st.lookupIn(part, w)
+		if errors.Is(err, fs.ErrPermission) {
+			continue // the storage knows less of this user's groups
+		}
+		if err != nil {
+			return nil, err
+		}
+		if r.ready() {
+			return r, nil
+		}
+		if len(r.platforms) > len(best.platforms) {
+			best = r
+		}
+	}
+	return best, nil
+}
+
+func (st *submitStore) lookupIn(files prepared.Store, w *wanted) (*readiness, error) {
+	r := readiness{store: files}
 	env, err := files.Environment(w.digest, w.name)
 	var unknown *prepared.UnknownEnvironmentError
 	switch {
@@ -105,7 +133,7 @@ func (st *submitStore) lookup(w *wanted) (*readiness, error) {
 		return &r, nil // preparing makes it, or tells in full why it cannot be
 	}
 	r.id, r.lockPlatforms, r.trees = env.ID, env.Platforms, env.Trees
-	r.stored = w.actDigest == "" || w.inline() != nil || st.hasActivation(w)
+	r.stored = w.actDigest == "" || w.inline() != nil || files.HasActivation(w.digest, w.actDigest)
 	if st.platforms == nil {
 		r.stored = false // no inventory yet: preparing takes one
 	}
@@ -130,21 +158,17 @@ func (st *submitStore) lookup(w *wanted) (*readiness, error) {
 			w.name, w.shown, short(w.digest), strings.Join(env.Platforms, ", "), strings.Join(st.platforms, ", "), shellword.Quote(w.name))
 	}
 	if st.platforms != nil && !known {
-		return nil, refuse(api.ExitNoFit, "no node of the cluster fits: %s of %s (%s) is locked for %s, the nodes are %s; next: add a platform to the manifest and run `pixi lock`",
-			w.name, w.shown, short(w.digest), strings.Join(env.Platforms, ", "), strings.Join(st.platforms, ", "))
+		return nil, refuse(api.ExitNoFit, "no node of the cluster fits: %s of %s (%s) is locked for %s, the nodes are %s; next: %s",
+			w.name, w.shown, short(w.digest), strings.Join(env.Platforms, ", "), strings.Join(st.platforms, ", "), lockfile.FormatOf(filepath.Base(w.shown), w.data).AddPlatform(st.platforms[0]))
 	}
 	return &r, nil
 }
 
-func (st *submitStore) hasActivation(w *wanted) bool {
-	return prepared.Store{Root: st.root}.HasActivation(w.digest, w.actDigest)
-}
-
-// lockBytes returns a lock that was submitted before.
-func (st *submitStore) lockBytes(digest string) ([]byte, error) {
-	b, err := prepared.Store{Root: st.root}.Lock(digest)
+// lockBytes returns the lock of an inherited pin, which was submitted before.
+func (st *submitStore) lockBytes(w *wanted) ([]byte, error) {
+	b, err := prepared.Store{Root: st.root}.Part(w.group).Lock(w.digest)
 	if err != nil {
-		return nil, refuse(api.ExitUnreachable, "the job's lock %s is not in the store any more: %w; next: name the lock with --env-lock", short(digest), err)
+		return nil, refuse(api.ExitUnreachable, "the job's lock %s is not in the store any more: %w; next: name the lock with --env-lock", short(w.digest), err)
 	}
 	return b, nil
 }

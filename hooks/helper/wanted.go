@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/project"
 	"github.com/hpcenv/hpcenv/envs/python"
 	"github.com/hpcenv/hpcenv/envs/satisfy"
@@ -33,6 +34,9 @@ type wanted struct {
 	data   []byte
 	digest string
 	name   string
+	// group in whose part of the store the lock of an inherited pin lies; "" = in the
+	// store itself.
+	group string
 	// before is the environment of an inherited pin; "" = there is none.
 	before string
 	// activation is the canonical JSON of the manifest's part, nil if none.
@@ -87,7 +91,13 @@ func (s *submission) wanted() (*wanted, error) {
 	}
 	sum := sha256.Sum256(data)
 	w := &wanted{shown: abs, data: data, digest: hex.EncodeToString(sum[:]), name: name}
+	frozen := satisfy.Frozen(os.Getenv("HPCENV_FROZEN"))
 	if python := project.OpenPython(abs, data); python != nil {
+		if !frozen {
+			if err := satisfy.VerifyUV(abs, data, satisfy.Memory()); err != nil {
+				return nil, refuse(api.ExitUsage, "%w", err)
+			}
+		}
 		return w, w.wish(python)
 	}
 	proj, err := project.Load(filepath.Dir(abs))
@@ -100,7 +110,7 @@ func (s *submission) wanted() (*wanted, error) {
 	if w.editable, err = editableOf(proj, name); err != nil {
 		return nil, err
 	}
-	if !satisfy.Frozen(os.Getenv("HPCENV_FROZEN")) {
+	if !frozen {
 		if err := satisfy.Verify(proj, abs, data, satisfy.Memory()); err != nil {
 			return nil, refuse(api.ExitUsage, "%w", err)
 		}
@@ -135,7 +145,7 @@ func (s *submission) wishOfPin(st *submitStore, w *wanted) error {
 	if w.data != nil || s.name == "" {
 		return nil
 	}
-	data, err := st.lockBytes(w.digest)
+	data, err := st.lockBytes(w)
 	if err != nil {
 		return err
 	}
@@ -172,7 +182,7 @@ func (s *submission) wantedOfPin() (*wanted, error) {
 	if err != nil {
 		return nil, refuse(api.ExitUsage, "%w; next: name the lock with --env-lock", err)
 	}
-	w := &wanted{shown: p.LockPath, digest: p.Lock, name: p.Environment, before: p.Environment}
+	w := &wanted{shown: p.LockPath, digest: p.Lock, group: p.Group, name: p.Environment, before: p.Environment}
 	if s.name != "" {
 		w.name = s.name
 	}
@@ -200,7 +210,7 @@ func readLock(path string) ([]byte, error) {
 		if _, err := os.Stat(filepath.Dir(path)); err != nil {
 			return nil, refuse(api.ExitUsage, "no lock file at %s%s: there is no such directory; next: correct --env-lock=PATH", path, why)
 		}
-		return nil, refuse(api.ExitUsage, "no lock file at %s%s; next: run `pixi lock` there, or name the lock (--env-lock=PATH)", path, why)
+		return nil, refuse(api.ExitUsage, "no lock file at %s%s; next: run %s there, or name the lock (--env-lock=PATH)", path, why, lockfile.FormatOf(filepath.Base(path), nil).Relock())
 	case errors.Is(err, fs.ErrPermission):
 		return nil, refuse(api.ExitUsage, "the lock file cannot be read: %w; next: check its permissions", err)
 	case err != nil:
@@ -215,7 +225,7 @@ func readLock(path string) ([]byte, error) {
 		return nil, refuse(api.ExitUsage, "%s is longer than %d MiB; is it a lock file?", path, maxLockBytes>>20)
 	}
 	if len(data) == 0 {
-		return nil, refuse(api.ExitUsage, "%s is empty; next: run `pixi lock`", path)
+		return nil, refuse(api.ExitUsage, "%s is empty; next: run %s", path, lockfile.FormatOf(filepath.Base(path), nil).Relock())
 	}
 	return data, nil
 }

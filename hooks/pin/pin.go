@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/hpcenv/hpcenv/envs/editable"
@@ -35,6 +36,9 @@ type Delivery string
 const (
 	// Tree: the cluster's store; its trees are bound at the prefix root.
 	Tree Delivery = "tree"
+	// Private: a group's part of the cluster's store; its trees are bound at the prefix
+	// root, for the step's own tasks alone.
+	Private Delivery = "private"
 	// Own: a user's own store; the tree is the prefix, root mounts nothing.
 	Own Delivery = "own"
 )
@@ -62,6 +66,9 @@ type Pin struct {
 	Overlay *Overlay `json:"overlay,omitempty"`
 	// Store is set for a user's own store only. Nodes know the cluster's.
 	Store string `json:"store,omitempty"`
+	// Group is set if the environment lies in a group's part of the cluster's store:
+	// the folder's name below private/, which is the group's number.
+	Group string `json:"group,omitempty"`
 	// Step: an srun inside a job chose for its own step; it wins over the job's.
 	Step bool `json:"step,omitempty"`
 	// Token is random; it binds a submission to its lease.
@@ -91,10 +98,25 @@ func (p *Pin) OverlayDir(platform string) string {
 
 // Delivery of the pin.
 func (p *Pin) Delivery() Delivery {
-	if p.Store != "" {
+	switch {
+	case p.Store != "":
 		return Own
+	case p.Group != "":
+		return Private
 	}
 	return Tree
+}
+
+// Within is the part of the cluster's store, at store on this host, in which the
+// environment lies, or the user's own store.
+func (p *Pin) Within(store string) string {
+	switch p.Delivery() {
+	case Own:
+		return p.Store
+	case Private:
+		return filepath.Join(store, "private", p.Group)
+	}
+	return store
 }
 
 // Encode returns the wire form "1:DELIVERY:JSON", or an error of class ErrPin
@@ -157,6 +179,9 @@ func (p *Pin) check() error {
 	case p.Store != "" && (!filepath.IsAbs(p.Store) || filepath.Clean(p.Store) != p.Store):
 		return fmt.Errorf("%w: store %q is not a clean absolute path", ErrPin, p.Store)
 	}
+	if p.Group != "" && (p.Store != "" || !isGroup(p.Group)) {
+		return fmt.Errorf("%w: group %q is not the number of a group of the cluster's store", ErrPin, p.Group)
+	}
 	for _, name := range p.Platforms {
 		if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00\n") {
 			return fmt.Errorf("%w: platform %q", ErrPin, name)
@@ -173,6 +198,12 @@ func (p *Pin) HasPlatform(subdir string) bool {
 		}
 	}
 	return false
+}
+
+// isGroup: a group's number as the system writes it.
+func isGroup(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 32)
+	return err == nil && strconv.FormatUint(n, 10) == s
 }
 
 func isHex(s string, n int) bool {

@@ -26,6 +26,9 @@ const maxFile = 64 << 20
 type Store struct {
 	// Root is its directory.
 	Root string
+	// Group is the number of the only group that may read the store, which then is a
+	// part of the cluster's (Parts); "" = everybody may, or it is the user's own.
+	Group string
 	// Patient: what is not there is looked for again for half a second, since a
 	// network file system may not show yet what was published a moment ago. For
 	// callers who know that it must be there.

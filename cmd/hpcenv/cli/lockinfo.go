@@ -12,6 +12,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/daemon/service"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/lockinfo"
 	"github.com/hpcenv/hpcenv/envs/project"
@@ -49,7 +50,7 @@ func (a *app) readLock(path string, texts []string) (*lockfile.Lock, string, err
 		lock, err = lockfile.Parse(data)
 	}
 	if err != nil {
-		return nil, "", aboutLock(err, path)
+		return nil, "", aboutLock(service.OfLock(err, data), path)
 	}
 	return lock, path, nil
 }
@@ -65,18 +66,26 @@ func (a *app) known() lockinfo.Known {
 	if err != nil {
 		return nil // what a lock holds can be told without
 	}
+	parts, err := store.Parts()
+	if err != nil {
+		parts = nil // the same
+	}
+	parts = append([]*cache.Store{store}, parts...)
 	return func(sha256 string) (int, bool) {
-		m, err := store.Manifest(sha256)
-		if err != nil {
-			return 0, false
-		}
-		files := 0
-		for _, e := range m.Entries {
-			if e.Type != cache.EntryDir {
-				files++
+		for _, part := range parts {
+			m, err := part.Manifest(sha256)
+			if err != nil {
+				continue
 			}
+			files := 0
+			for _, e := range m.Entries {
+				if e.Type != cache.EntryDir {
+					files++
+				}
+			}
+			return files, true
 		}
-		return files, true
+		return 0, false
 	}
 }
 

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/service"
@@ -31,6 +33,7 @@ func (a *app) pythonLock(path string, data []byte, texts []string) (*lockfile.Lo
 	offers := a.lookedAtWith()
 	var lock *lockfile.Lock
 	var first error
+	var notes lackNotes
 	for _, name := range req.Environments {
 		wish, err := python.ParseWish(name)
 		var made *pyenv.Made
@@ -48,9 +51,7 @@ func (a *app) pythonLock(path string, data []byte, texts []string) (*lockfile.Lo
 			continue
 		}
 		for _, subdir := range described {
-			if why := made.Lacking[subdir]; why != "" {
-				fmt.Fprintf(a.stderr, "note: %s, not for %s: %s\n", name, subdir, why)
-			}
+			notes.add(name, subdir, made.Lacking[subdir])
 		}
 		if lock == nil {
 			lock = made.Lock
@@ -61,7 +62,37 @@ func (a *app) pythonLock(path string, data []byte, texts []string) (*lockfile.Lo
 	if lock == nil {
 		return nil, first
 	}
+	notes.print(a.stderr)
 	return lock, nil
+}
+
+// lackNotes say of environments which platforms they lack, once for all that lack
+// one for the same reason.
+type lackNotes []struct {
+	environments []string
+	subdir, why  string
+}
+
+func (n *lackNotes) add(environment, subdir, why string) {
+	if why == "" {
+		return
+	}
+	for i := range *n {
+		if note := &(*n)[i]; note.subdir == subdir && note.why == why {
+			note.environments = append(note.environments, environment)
+			return
+		}
+	}
+	*n = append(*n, struct {
+		environments []string
+		subdir, why  string
+	}{[]string{environment}, subdir, why})
+}
+
+func (n lackNotes) print(w io.Writer) {
+	for _, note := range n {
+		fmt.Fprintf(w, "note: not for %s: %s: %s\n", note.subdir, strings.Join(note.environments, ", "), note.why)
+	}
 }
 
 // lookedAtWith are the Pythons that a lock is looked at with: those that prepare
