@@ -14,7 +14,7 @@ const Control = "HPCENV_SCOPE"
 // enforced.
 const maxCarried = 2048
 
-// nothing to enforce. It is set, too: components of a heterogeneous job otherwise inherit
+// nothing is the value that enforces nothing. It is set, too: components of a heterogeneous job otherwise inherit
 // what an earlier one set.
 const nothing = "1"
 
