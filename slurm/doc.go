@@ -1,6 +1,7 @@
 // Package slurm is the room of all that speaks Slurm: queries (what Slurm says of its
-// nodes), launchbench (what a launch costs), clustertest (stories on a real cluster), and
-// spank, which has no Go code and whose protocol is written down here.
+// nodes and partitions), hostlist (its way to write names of nodes), scope (which nodes
+// a submission can land on), launchbench (what a launch costs), clustertest (stories on
+// a real cluster), and spank, which has no Go code and whose protocol is written down here.
 //
 // spank is the SPANK shim, hpcenv_spank.so: the only part
 // of hpcenv that is loaded into srun, sbatch, salloc and slurmstepd. It is C, it

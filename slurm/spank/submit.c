@@ -171,6 +171,7 @@ int submit(spank_t sp, const struct config *c, bool srun)
 	} else if (srun && enters_other_job()) {
 		rc = setenv(ATTACH_VARIABLE, "1", 1) ? -1 : 0;
 	} else {
+		component++;
 		return 0;
 	}
 	component++;

@@ -151,6 +151,18 @@ static void components(void)
 	CHECK_STR(fake_control(PIN_CONTROL), "1:own:b");
 }
 
+/* Components without the option count, too. */
+static void later_component(void)
+{
+	with(NULL);
+	CHECK(!hook_post_opt());
+	for (int i = 0; i < fake.option_count; i++)
+		if (!strcmp(fake.options[i].name, "env-lock"))
+			fake.options[i].cb(fake.options[i].val, "b.lock", 0);
+	CHECK(!hook_post_opt());
+	CHECK_HAS(helper_log(), "--lock=b.lock --name= --wait= --check= --pin= --component=1");
+}
+
 static void step(void)
 {
 	fake.context = S_CTX_LOCAL;
@@ -268,6 +280,7 @@ const struct test tests_submit[] = {
 	{ "submit: a name in a variable inside a job", name_in_a_job },
 	{ "submit: a nested submission inherits the pin", inherits },
 	{ "submit: components of a heterogeneous job", components },
+	{ "submit: only a later component has the option", later_component },
 	{ "submit: srun in a job", step },
 	{ "submit: the helper refuses", helper_refuses },
 	{ "submit: the helper crashes", helper_crashes },
