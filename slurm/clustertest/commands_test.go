@@ -35,6 +35,10 @@ func (c *cluster) commands(t *testing.T) map[string]func(ts *testscript.TestScri
 		"build-account":  c.cmdBuildAccount(t),
 		"python-project": c.cmdPythonProject(t),
 		"trace":          c.cmdTrace,
+		"mixed-project":  c.cmdMixedProject(t),
+		"facts":          c.cmdFacts,
+		"page":           c.cmdPage,
+		"settings":       c.cmdSettings,
 	}
 }
 
@@ -200,4 +204,21 @@ func (c *cluster) cmdOwnStores(ts *testscript.TestScript, neg bool, args []strin
 		ts.Defer(func() { ts.Check(os.WriteFile(path, b, 0o644)) })
 		ts.Check(os.WriteFile(path, without, 0o644))
 	}
+}
+
+// settings FILE: hpcenvd also has what FILE says, until the story ends.
+func (c *cluster) cmdSettings(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: settings FILE")
+	}
+	more := filepath.Join(c.state, "etc/hpcenvd.more.yaml")
+	before, err := os.ReadFile(more)
+	ts.Check(err)
+	restart := func(conf []byte) {
+		ts.Check(c.devcluster("daemon", "stop").Run())
+		ts.Check(os.WriteFile(more, conf, 0o644))
+		ts.Check(c.devcluster("daemon", "start").Run())
+	}
+	restart(append(slices.Clone(before), ts.ReadFile(args[0])...))
+	ts.Defer(func() { restart(before) })
 }
