@@ -12,10 +12,10 @@ export HPCENV_BUILD := $(CURDIR)/$(BUILD)
 
 # What must also hold with job_container/tmpfs and with trees bound at boot. (Slurm's
 # own job_container/tmpfs does not work in the emulated aarch64 slurmstepd.)
-MODE_STORIES := TestStories/(batch|export|het|nested|overlap|path-kept|srun-salloc|without)$$
+MODE_STORIES := TestStories/(batch|export|het|nested|overlap|path-kept|private|srun-salloc|without)$$
 
 .PHONY: all help setup build go-build shim demo test check unit ctest cluster counts \
-	oracle oracle-venv formats servers fuzz test-slurm-24.11 bench-launch bench-link bench-lock roots install clean
+	oracle oracle-venv formats servers fuzz test-slurm-24.11 bench-launch bench-link bench-lock bench-select roots install clean
 
 all: build
 
@@ -29,6 +29,7 @@ help:
 	@echo "make bench-launch      what hpcenv adds to sbatch and to a step"
 	@echo "make bench-link        what making environments costs, against the reference installer"
 	@echo "make bench-lock        what reading locks costs, against the reference reader"
+	@echo "make bench-select      what choosing an environment costs on a node"
 	@echo "make build             the programs and the SPANK plug-in, in build/"
 	@echo "make setup             install what is missing (Debian, Ubuntu; root)"
 	@echo "make install           PREFIX=/usr DESTDIR= PLUGINDIR= … (contrib/install/install.sh has all)"
@@ -167,6 +168,11 @@ bench-link: setup build
 bench-lock: setup
 	$(GO) build -o $(BUILD)/amd64/lockbench ./contrib/bench/lock
 	contrib/bench/lock.sh
+
+# Needs none of what build makes.
+bench-select:
+	$(GO) build -o $(BUILD)/amd64/selectbench ./contrib/bench/select
+	$(BUILD)/amd64/selectbench
 
 clean:
 	rm -rf $(BUILD)

@@ -24,7 +24,8 @@
 //	slurm/queries            what Slurm says of its nodes
 //	slurm/clustertest        stories on a real cluster
 //	slurm/launchbench        what a launch costs
-//	hooks/facts              what a node is
+//	hooks/facts              what a node is: archgen (its data on processors), factstest (recorded nodes),
+//	                         factstree (unpacks one)
 //	hooks/health             a node reads what it is, and tells
 //	hooks/helper             the program behind the plugin, prolog and epilog
 //	hooks/jobscript          lines of job scripts that would leave the environment

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/hpcenv/hpcenv/cache/credential"
 	"github.com/hpcenv/hpcenv/cache/remote"
 )
 
@@ -100,6 +101,11 @@ func (d *download) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, ignore(d.file.Close(), os.ErrClosed)) }()
 	var failed []error
 	for i, t := range targets {
+		if t.Credential().Kind() != credential.None && !d.look {
+			if err := d.s.keepsPrivate(); err != nil {
+				return err
+			}
+		}
 		d.at, d.uncached = t, false
 		d.allowed = d.f.opt.Retries + 1
 		if i+1 < len(targets) {
@@ -170,6 +176,9 @@ func (d *download) ask(ctx context.Context) error {
 		}
 		err = d.transfer(ctx)
 		release()
+	}
+	if unread := d.f.unread(); unread != nil && d.at.Credential().Kind() == credential.None && WantsCredential(err) {
+		return fmt.Errorf("%w; the credential may be in a file that cannot be read: %v", err, unread)
 	}
 	if errors.Is(err, ErrIntegrity) {
 		return fmt.Errorf("%s: %w; if the server was changed, update the lock", d.at.Shown, err)

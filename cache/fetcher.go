@@ -3,11 +3,13 @@ package cache
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -66,6 +68,8 @@ type Fetcher struct {
 	slots *fair.Limiter
 	// access and tokens are made when they are first needed.
 	access func() (*remote.Access, error)
+	// asked: access was made.
+	asked  atomic.Bool
 	tokens func() (*http.Client, error)
 	// proxies holds the host:port of the proxies in use: the operator's choice,
 	// therefore outside the host policy.
@@ -98,6 +102,7 @@ func NewFetcher(opt FetchOptions) *Fetcher {
 	f := &Fetcher{opt: opt, slots: fair.New(opt.Concurrency)}
 	f.http = &http.Client{Transport: &locationGuard{f.transport()}, CheckRedirect: checkRedirect}
 	f.access = sync.OnceValues(func() (*remote.Access, error) {
+		f.asked.Store(true)
 		if opt.Access == nil {
 			return &remote.Access{}, nil
 		}
@@ -111,6 +116,27 @@ func NewFetcher(opt FetchOptions) *Fetcher {
 		return &http.Client{Transport: a.Tokens(f.http)}, nil
 	})
 	return f
+}
+
+// unread is why some of the user's credentials are not known; nil = all are, or none
+// was looked for.
+func (f *Fetcher) unread() error {
+	if !f.asked.Load() {
+		return nil
+	}
+	a, err := f.access()
+	if err != nil {
+		return nil // whoever asked was told
+	}
+	return a.Credentials.Unread()
+}
+
+// Warnings are one line each about what did not stop the Fetcher so far.
+func (f *Fetcher) Warnings() []string {
+	if err := f.unread(); err != nil {
+		return []string{fmt.Sprintf("credentials of a file that cannot be read are not used: %v", err)}
+	}
+	return nil
 }
 
 // Offline returns a Fetcher with f's options that asks nothing of the network.

@@ -113,6 +113,10 @@ func TestSomebodyElsesStore(t *testing.T) {
 	if err := os.Chmod(parent, 0o755); err != nil {
 		t.Fatal(err)
 	}
+	// One that its owner made for others to look into, too: it stays so.
+	if err := errors.Join(os.Mkdir(filepath.Join(parent, "store"), 0o755), os.Chmod(filepath.Join(parent, "store"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
 	s, err := Create(filepath.Join(parent, "store"), Format{Platforms: []string{"linux-64"}})
 	if err != nil {
 		t.Fatal(err)

@@ -122,8 +122,9 @@ func (s *Store) fromBase(ctx context.Context, src Source) (bool, error) {
 	return err == nil, err
 }
 
-// privates opens the parts of the store that are groups' own.
-func (s *Store) privates() ([]*Store, error) {
+// Parts opens the parts of the store that are groups' own and that this process may
+// read: for a user those of the user's groups, for the owner all.
+func (s *Store) Parts() ([]*Store, error) {
 	dir := filepath.Join(s.root, "private")
 	entries, err := os.ReadDir(dir)
 	if s.private != nil || errors.Is(err, os.ErrNotExist) {
@@ -140,11 +141,70 @@ func (s *Store) privates() ([]*Store, error) {
 		}
 		root := filepath.Join(dir, e.Name())
 		if _, err := os.Stat(filepath.Join(root, formatFile)); err != nil {
-			continue // not complete yet
+			continue // not for this process, or not complete yet
 		}
 		out = append(out, &Store{root: root, format: s.format, bzip2: s.bzip2, private: &private{gid: gid, base: s}})
 	}
 	return out, nil
+}
+
+// keepsPrivate returns an error of class ErrStore if what a credential fetches could
+// be read in this store by others than its group: in a user's own, by everybody. In
+// the cluster's only the daemon fetches, with the site's own credentials.
+func (s *Store) keepsPrivate() error {
+	if s.format.PrefixRoot != "" {
+		return nil
+	}
+	st, err := os.Stat(s.root)
+	if err != nil {
+		return storeError("look at", s.root, err)
+	}
+	if st.Mode().Perm()&0o007 != 0 {
+		return fmt.Errorf("%w: everybody may look into %s (mode %04o), and this package is fetched with your credential\nnext: chmod o-rwx %s, or name another store (HPCENV_STORE)", ErrStore, s.root, st.Mode().Perm(), s.root)
+	}
+	return nil
+}
+
+// closedSuffix is that of the mark of a package that a credential fetched.
+const closedSuffix = ".closed"
+
+// MarkClosed notes that src needed a credential. In a store that everybody reads
+// nothing does.
+func (s *Store) MarkClosed(src Source) error {
+	if s.private == nil {
+		return nil
+	}
+	return s.SaveFile(s.closedPath(src), 0o444, func(io.Writer) error { return nil })
+}
+
+// Closed reports whether src is a package that was marked so and that is there, as
+// an archive or taken in.
+func (s *Store) Closed(src Source) (bool, error) {
+	if s.private == nil {
+		return false, nil
+	}
+	if _, err := os.Stat(s.closedPath(src)); errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	} else if err != nil {
+		return false, storeError("look at", s.closedPath(src), err)
+	}
+	return s.Holds(src)
+}
+
+func (s *Store) closedPath(src Source) string {
+	return filepath.Join(s.root, "archives", src.SHA256+closedSuffix)
+}
+
+// Holds reports whether src is there, as an archive or taken in.
+func (s *Store) Holds(src Source) (bool, error) {
+	if ok, err := s.hasArchive(src); ok || err != nil {
+		return ok, err
+	}
+	_, err := s.Manifest(src.SHA256)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // saveFormat writes FORMAT, which makes a directory a store: it comes last.

@@ -174,7 +174,7 @@ func (s *Store) CleanTemp(olderThan time.Duration) (int, error) {
 	})
 	k, err3 := removeOld(filepath.Join(s.root, "pool", "files"), limit, func(name string) bool { return strings.HasPrefix(name, probeName) })
 	removed, errs := n+m+k, []error{err, err2, err3}
-	parts, err := s.privates()
+	parts, err := s.Parts()
 	errs = append(errs, err)
 	for _, p := range parts {
 		n, err := p.CleanTemp(olderThan)

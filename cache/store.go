@@ -87,6 +87,17 @@ func Create(root string, format Format) (*Store, error) {
 		return nil, storeError("create directory", filepath.Dir(root), err)
 	}
 	s := &Store{root: root, format: f}
+	if f.PrefixRoot == "" {
+		// A user's own store is nobody else's business: what a credential fetches
+		// lies there, too. A directory that is there has the mode that its owner wants.
+		if err := os.Mkdir(root, 0o700); err == nil {
+			if err := errors.Join(s.own(root), os.Chmod(root, 0o700)); err != nil {
+				return nil, storeError("make", root, err)
+			}
+		} else if !errors.Is(err, os.ErrExist) {
+			return nil, storeError("create directory", root, err)
+		}
+	}
 	if err := s.makeLayout(); err != nil {
 		return nil, err
 	}
@@ -99,8 +110,10 @@ func Create(root string, format Format) (*Store, error) {
 }
 
 func (s *Store) makeLayout() error {
-	if err := s.ensureDir(s.root, 0o755); err != nil {
-		return err
+	if s.format.PrefixRoot != "" || s.private != nil {
+		if err := s.ensureDir(s.root, 0o755); err != nil {
+			return err
+		}
 	}
 	for _, d := range layout(s.format) {
 		mode := os.FileMode(0o755)

@@ -38,6 +38,9 @@ func mustHaveModes(t *testing.T, s *Store) {
 			return err
 		}
 		want := os.ModeDir | 0o755
+		if path == s.root && s.format.PrefixRoot == "" {
+			want = os.ModeDir | 0o700 // a user's own is nobody else's
+		}
 		if filepath.Base(path) == "inbox" && s.format.PrefixRoot != "" {
 			want = os.ModeDir | os.ModeSticky | 0o733
 		}

@@ -32,6 +32,8 @@
 // (job_control HPCENV_PIN; SPANK_HPCENV_PIN in prologs). Its outer form is
 //
 //	1:tree:JSON   the cluster's store: the node attaches it, as root
+//	1:private:JSON  a group's part of the cluster's store: the node attaches that, as
+//	              root, in mounts of the step or of its tasks alone
 //	1:own:JSON    a user's own store: root touches nothing
 //
 // # The helper
@@ -52,15 +54,19 @@
 // The helper's parent is that process: from its arguments the helper finds the job
 // script, about which it warns.
 //
-//	hpcenv spank attach --store= --owner= --prefix-root= --uid= --gid= --groups=1,2 --run-dir= --job=N --pinned=0|1
+//	hpcenv spank attach --store= --owner= --prefix-root= --uid= --gid= --groups=1,2 --run-dir= --job=N --pin=
 //
-// --pinned=0: the step's pin is not of the cluster's store, or it has none; what the
-// prolog left for the job decides. As root, with an empty environment, for attach_timeout at most. With mount=step
+// --pin is the step's, or empty; unless it is the step's own choice, what the prolog
+// left in RUN_DIR/job/JOB stands above it. What a pin of the environment asks for is
+// opened as the user, so it opens nothing to who could not. As root, with an empty
+// environment, for attach_timeout at most. With mount=step
 // once per step and node, in a mount namespace of the step; with mount=job
 // once per step and node in the job's own namespace (job_container/tmpfs), where it
-// finds its own earlier work; with mount=host never. stdout and stderr (up to 4 KiB)
-// are the message of a failure. --pinned=0: the step's own pin does not ask for the
-// cluster's store; RUN_DIR/job/JOB may.
+// finds its own earlier work; with mount=host never. But of a group's part of the
+// store, with mount=job and mount=host, once per task, in a mount namespace
+// that the task gets of its own just before it becomes the user (a copy of the job's or the host's;
+// user, IPC and process namespaces, which shared memory between ranks looks at, stay
+// what they are). stdout and stderr (up to 4 KiB) are the message of a failure.
 //
 //	hpcenv spank activate --store= --prefix-root= --run-dir= --job=N --step=N --nodeid=N --pin= --batch=0|1
 //

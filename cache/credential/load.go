@@ -20,7 +20,8 @@ type Places struct {
 
 // Load reads what a user's tools keep. A file that is not there is none; one that
 // is there and cannot be understood is an error with its line, which quotes
-// nothing of it.
+// nothing of it. Of netrc, which is for many programs, the set keeps that error
+// (Set.Unread).
 func Load(p Places) (*Set, AWS, error) {
 	env := p.Env
 	if env == nil {
@@ -37,9 +38,7 @@ func Load(p Places) (*Set, AWS, error) {
 		return nil, AWS{}, fmt.Errorf("%s: RATTLER_AUTH_FILE names it, but it is not there", named)
 	}
 	netrc := func(path string, data []byte) (map[string]Credential, error) { return readNetrc(path, string(data)) }
-	if s.hosts, err = load(first(env("NETRC"), inHome(env, ".netrc")), netrc); err != nil {
-		return nil, AWS{}, err
-	}
+	s.hosts, s.unread = load(first(env("NETRC"), inHome(env, ".netrc")), netrc)
 	if s.origins, err = readUV(env, p.Project); err != nil {
 		return nil, AWS{}, err
 	}

@@ -14,6 +14,8 @@ type Set struct {
 	named map[string]Credential
 	// hosts holds netrc's.
 	hosts map[string]Credential
+	// unread is why netrc's are not there, though there is such a file.
+	unread error
 	// origins holds uv's, by scheme://host:port.
 	origins map[string]Credential
 	// aws is for every bucket that has none of its own.
@@ -45,6 +47,15 @@ func (s *Set) Lookup(u *url.URL) (Credential, bool) {
 	}
 	c, ok := s.origins[origin(u)]
 	return c, ok
+}
+
+// Unread is why the credentials of a file that is there are not in the set; nil =
+// all are. What needs none of them is none the worse.
+func (s *Set) Unread() error {
+	if s == nil {
+		return nil
+	}
+	return s.unread
 }
 
 // names lists what an entry for a host may be called, the best first.

@@ -9,6 +9,7 @@ package main
 import (
 	"context"
 	"os"
+	"sync"
 
 	"github.com/hpcenv/hpcenv/cache/mirror"
 	"github.com/hpcenv/hpcenv/cmd/hpcenv/cli"
@@ -26,7 +27,7 @@ func main() {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "spank", "slurm-hook":
-			os.Exit(helper.Main(os.Args[1:], helper.Deps{Local: local}))
+			os.Exit(helper.Main(os.Args[1:], helper.Deps{Local: local, Bring: bring}))
 		}
 	}
 	if len(os.Args) > 1 && wrapper.Serves(os.Args[1]) {
@@ -41,17 +42,44 @@ func local(_ context.Context, store string) (api.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	mirrors, err := clientconf.Mirrors(os.Getenv("HPCENV_CONF"))
-	if err != nil {
-		return nil, err
-	}
 	offer, err := service.OwnPython(os.Getenv("HPCENV_CONF"), os.Getenv)
 	if err != nil {
 		return nil, err
 	}
 	own := service.Own{Scripts: rules, Python: offer}
-	for _, m := range mirrors {
-		own.Mirrors = append(own.Mirrors, mirror.Rule(m))
+	if own.Mirrors, err = mirrors(); err != nil {
+		return nil, err
 	}
 	return service.OpenOwn(store, own)
+}
+
+// mirrors are the site's.
+func mirrors() ([]mirror.Rule, error) {
+	found, err := clientconf.Mirrors(os.Getenv("HPCENV_CONF"))
+	if err != nil {
+		return nil, err
+	}
+	var out []mirror.Rule
+	for _, m := range found {
+		out = append(out, mirror.Rule(m))
+	}
+	return out, nil
+}
+
+// bringer is made when a submission first needs the user's credentials.
+var bringer = sync.OnceValues(func() (*service.Bringer, error) {
+	rules, err := mirrors()
+	if err != nil {
+		return nil, err
+	}
+	return service.NewBringer(service.Own{Mirrors: rules}), nil
+})
+
+// bring gets an archive with the user's credentials, for a submission.
+func bring(ctx context.Context, req *api.PrepareRequest, n api.Need, report func(api.Event)) (string, func() error, error) {
+	b, err := bringer()
+	if err != nil {
+		return "", nil, err
+	}
+	return b.Bring(ctx, req, n, report)
 }

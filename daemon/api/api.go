@@ -44,7 +44,10 @@ type PrepareRequest struct {
 	// Activations: environment name → canonical JSON of activation.Manifest,
 	// kept with the lock.
 	Activations map[string][]byte `json:"activations,omitempty"`
-	DryRun      bool              `json:"dry_run,omitempty"`
+	// Description of what the lock asks of nodes (planning.Description), kept with the
+	// lock.
+	Description []byte `json:"description,omitempty"`
+	DryRun      bool   `json:"dry_run,omitempty"`
 	// Offline: nothing is fetched and nobody is asked over the network, not Slurm
 	// either; what is missing is an error.
 	Offline bool `json:"offline,omitempty"`
@@ -135,6 +138,9 @@ type Environment struct {
 	New bool `json:"new,omitempty"`
 	// Created, RFC 3339.
 	Created string `json:"created,omitempty"`
+	// Group is the only one that may read it; nil = everybody may, or it is in a store
+	// of the user's own.
+	Group *int `json:"group,omitempty"`
 }
 
 // EnvironmentDetail is Environment with what Inspect adds.

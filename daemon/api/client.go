@@ -73,7 +73,11 @@ func (c *Client) Prepare(ctx context.Context, req *PrepareRequest, report func(E
 	if report == nil {
 		report = func(Event) {}
 	}
-	tell := report
+	planned := false
+	tell := func(e Event) {
+		planned = planned || e.Type == EventPlan
+		report(e)
+	}
 	for {
 		body, err := json.Marshal(req)
 		if err != nil {
@@ -86,7 +90,7 @@ func (c *Client) Prepare(ctx context.Context, req *PrepareRequest, report func(E
 		}
 		progress := false
 		for _, n := range need.Archives {
-			if n.Held && c.Bring != nil {
+			if n.Held {
 				progress = progress || !req.Private
 				req.Private = true
 				continue
@@ -100,10 +104,12 @@ func (c *Client) Prepare(ctx context.Context, req *PrepareRequest, report func(E
 			req.Private = req.Private || n.Credential
 			handed[n.SHA256], progress = true, true
 		}
-		// The same request again has the same plan, which was told already.
-		tell = func(e Event) {
-			if e.Type != EventPlan {
-				report(e)
+		// The same request again has the same plan, if that was told already.
+		if planned {
+			tell = func(e Event) {
+				if e.Type != EventPlan {
+					report(e)
+				}
 			}
 		}
 		if !progress {

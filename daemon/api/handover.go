@@ -31,7 +31,7 @@ func (c *Client) handOver(ctx context.Context, req *PrepareRequest, n Need, repo
 	}
 	switch {
 	case c.Bring == nil:
-		return Errorf(ExitFailed, "%s\nnext: packages that need a credential cannot be used through hpcenvd yet, neither by jobs nor here; hpcenv --store DIRECTORY run works in a store of your own", n.Refusal)
+		return Errorf(ExitFailed, "%s\nnext: hpcenv prepare, which fetches it with your credential", n.Refusal)
 	case req.Offline:
 		return Errorf(ExitFailed, "%s: hpcenvd has no credential for it, and --offline forbids to fetch it\nnext: the same command without --offline", n.Package)
 	}

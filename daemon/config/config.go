@@ -22,6 +22,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/envs/pyenv"
 	"github.com/hpcenv/hpcenv/envs/python"
+	"github.com/hpcenv/hpcenv/hooks/selection"
 )
 
 // Path is the file that is read unless --config names another; it may be
@@ -60,6 +61,7 @@ type Config struct {
 	Fetch     Fetch     `mapstructure:"fetch"`
 	Inventory Inventory `mapstructure:"inventory"`
 	Nodes     Nodes     `mapstructure:"nodes"`
+	Selection Selection `mapstructure:"selection"`
 	Scripts   Scripts   `mapstructure:"scripts"`
 	Tmp       Tmp       `mapstructure:"tmp"`
 }
@@ -128,6 +130,14 @@ type Inventory struct {
 	Scontrol string `mapstructure:"scontrol"`
 }
 
+// Selection is how environments are chosen for kinds of node.
+type Selection struct {
+	// Rules are rows over the default table.
+	Rules []selection.Rule `mapstructure:"rules"`
+	// Enforced: slurmctld runs contrib/slurm/job_submit.lua.
+	Enforced bool `mapstructure:"enforced"`
+}
+
 // Nodes is how nodes tell what they are.
 type Nodes struct {
 	// Listen is the TCP address (host:port, or :port) at which they do, with MUNGE;
@@ -164,6 +174,8 @@ var defaults = map[string]any{
 	"inventory.scontrol":    "",
 	"nodes.listen":          "",
 	"nodes.munge_socket":    "",
+	"selection.rules":       []selection.Rule{},
+	"selection.enforced":    false,
 	"scripts.allow":         []ScriptRule{},
 	"scripts.spool":         "",
 	"scripts.job_platforms": []string{},

@@ -64,10 +64,11 @@ func walk(path, above string, n *yaml.Node) error {
 
 // listKeys are the keys that hold lists of mappings, and what each entry may have.
 var listKeys = map[string][]string{
-	"interpreters":  {"version", "platform", "kind", "free_threaded", "url", "sha256", "with"},
-	"scripts.allow": {"channel", "package"},
-	"fetch.mirrors": {"prefix", "urls"},
-	"fetch.buckets": {"name", "endpoint", "region", "path_style"},
+	"interpreters":    {"version", "platform", "kind", "free_threaded", "url", "sha256", "with"},
+	"scripts.allow":   {"channel", "package"},
+	"fetch.mirrors":   {"prefix", "urls"},
+	"selection.rules": {"key", "gpu", "network", "partition", "architecture", "mixed", "prefer", "set"},
+	"fetch.buckets":   {"name", "endpoint", "region", "path_style"},
 }
 
 // checkRules looks at the keys of a list of mappings.

@@ -23,6 +23,8 @@ import (
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/hooks/facts"
+	"github.com/hpcenv/hpcenv/hooks/planning"
+	"github.com/hpcenv/hpcenv/hooks/selection"
 	"github.com/hpcenv/hpcenv/hooks/snapshot"
 	"github.com/hpcenv/hpcenv/slurm/queries"
 )
@@ -33,6 +35,10 @@ type Keeper struct {
 	Store *cache.Store
 	// Slurm to ask.
 	Slurm queries.Client
+	// Rules of the site for selecting; they are published with the nodes.
+	Rules selection.Rules
+	// Enforced: slurmctld runs contrib/slurm/job_submit.lua.
+	Enforced bool
 	// HostOnly: where Slurm does not answer and nothing is known, the host
 	// stands for the cluster (a user's own store, also on a laptop). Without it
 	// that is an error.
@@ -113,6 +119,9 @@ func (k *Keeper) publish(inv *snapshot.Snapshot) error {
 	sum := sha256.Sum256(data)
 	digest := hex.EncodeToString(sum[:])
 	dir := filepath.Join(k.Store.Root(), "inventory")
+	if err := k.publishRules(dir); err != nil {
+		return err
+	}
 	current := filepath.Join(dir, "current")
 	if have, err := os.ReadFile(current); err == nil && strings.TrimSpace(string(have)) == digest {
 		now := time.Now()
@@ -125,6 +134,19 @@ func (k *Keeper) publish(inv *snapshot.Snapshot) error {
 		return err
 	}
 	return k.save(current, digest+"\n")
+}
+
+// publishRules keeps the rules that snapshots name.
+func (k *Keeper) publishRules(dir string) error {
+	path := filepath.Join(dir, planning.RulesName(k.Rules.Digest()))
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	data, err := k.Rules.Canonical()
+	if err != nil {
+		return fmt.Errorf("inventory: %w", err)
+	}
+	return k.save(path, string(data))
 }
 
 func (k *Keeper) save(path, text string) error {
@@ -157,7 +179,12 @@ func (k *Keeper) ask(ctx context.Context) (*snapshot.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Build(k.cluster, nodes, partitions, told), nil
+	s := Build(k.cluster, nodes, partitions, told)
+	s.Rules, s.Enforced = k.Rules.Digest(), k.Enforced
+	if s.Plugins, err = k.Slurm.Plugins(ctx); err != nil {
+		return nil, fmt.Errorf("inventory: %w", err)
+	}
+	return s, nil
 }
 
 // host is a snapshot of this host alone.

@@ -56,7 +56,7 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	log := s.log.With("uid", who.Uid, "lock", short(digest(req.Lock)))
-	j, joined := s.jobs.join(key(req), release, func(ctx context.Context, report func(api.Event)) (result *api.PrepareResult, err error) {
+	j, joined := s.jobs.join(key(req, known && s.backend.OwnParts(req.Group)), release, func(ctx context.Context, report func(api.Event)) (result *api.PrepareResult, err error) {
 		defer func() { // one lock's fault is not everybody's
 			if cause := recover(); cause != nil {
 				log.Error("prepare panicked", "cause", cause, "stack", string(debug.Stack()))
@@ -133,7 +133,7 @@ func (s *Server) need(e *api.NeedError, gid int, known bool) (api.Message, error
 }
 
 func (s *Server) list(w http.ResponseWriter, r *http.Request) {
-	envs, err := s.backend.List(r.Context())
+	envs, err := s.backend.ListFor(r.Context(), peerGroups(r))
 	if envs == nil {
 		envs = []api.Environment{}
 	}
@@ -141,7 +141,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) inspect(w http.ResponseWriter, r *http.Request) {
-	detail, err := s.backend.Inspect(r.Context(), r.PathValue("id"))
+	detail, err := s.backend.InspectFor(r.Context(), peerGroups(r), r.PathValue("id"))
 	s.answer(w, r, detail, err)
 }
 
@@ -203,7 +203,7 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, status int, v any
 // key identifies what a request asks for, whatever its order and whoever asks; where
 // a part of the store that is a group's own may count, only the group's members ask
 // alike.
-func key(req *api.PrepareRequest) string {
+func key(req *api.PrepareRequest, ownParts bool) string {
 	q := *req
 	q.LockPath = "" // where the lock lies changes nothing about the work
 	q.Environments = slices.Sorted(slices.Values(req.Environments))
@@ -212,7 +212,7 @@ func key(req *api.PrepareRequest) string {
 	if err != nil {
 		panic(err) // a struct of strings and bytes always encodes
 	}
-	if req.Private || req.Offline {
+	if req.Private || req.Offline || ownParts {
 		data = fmt.Appendf(data, "\n%d", req.Group)
 	}
 	return digest(data)

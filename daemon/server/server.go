@@ -26,6 +26,11 @@ type Backend interface {
 	// Holds reports whether an archive is in the part of the store that only group
 	// reads.
 	Holds(group int, sha256 string) (bool, error)
+	// OwnParts reports whether what is prepared for a group depends on who asks.
+	OwnParts(group int) bool
+	// ListFor and InspectFor are List and Inspect for a member of these groups.
+	ListFor(ctx context.Context, groups []int) ([]api.Environment, error)
+	InspectFor(ctx context.Context, groups []int, id string) (*api.EnvironmentDetail, error)
 }
 
 // Options of a Server.

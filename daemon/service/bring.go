@@ -16,6 +16,7 @@ import (
 type Bringer struct {
 	own     Own
 	once    sync.Once
+	warn    sync.Once
 	fetcher *cache.Fetcher
 }
 
@@ -46,6 +47,11 @@ func (b *Bringer) Bring(ctx context.Context, req *api.PrepareRequest, n api.Need
 	src := cache.Source{Name: n.Package, URL: n.Location, SHA256: n.SHA256, MD5: n.MD5, Size: n.Size, Format: cache.ArchiveFormat(n.Format)}
 	path, _, err = store.Fetch(ctx, b.fetcher, src, func(done, total int64) {
 		report(api.Event{Type: api.EventFetch, Package: n.Package, Done: done, Total: total})
+	})
+	b.warn.Do(func() {
+		for _, text := range b.fetcher.Warnings() {
+			report(api.Event{Type: api.EventNote, Text: text})
+		}
 	})
 	if errors.Is(err, cache.ErrFetch) {
 		err = &fetchError{err: err, from: "this host"}

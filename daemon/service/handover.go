@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"errors"
 	"io"
 	"sync"
 	"time"
@@ -103,7 +102,10 @@ func (s *Service) PutArchive(ctx context.Context, group int, sha string, r io.Re
 			return err
 		}
 	}
-	return store.ImportArchive(ctx, r, x.source)
+	if err := store.ImportArchive(ctx, r, x.source); err != nil {
+		return err
+	}
+	return store.MarkClosed(x.source)
 }
 
 // Holds reports whether a package that somebody of group brought is in the group's
@@ -117,12 +119,24 @@ func (s *Service) Holds(group int, sha string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if ok, err := store.HasArchive(x.source); ok || err != nil {
-		return ok, err
-	}
-	_, err = store.Manifest(sha)
-	if errors.Is(err, cache.ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
+	return store.Holds(x.source)
 }
+
+// closed tells which packages the group's part of the store has because a credential
+// fetched them. Everybody's store need not ask for those: it would not get them.
+func (s *Service) closed(group int) func(cache.Source) (bool, error) {
+	if s.opts.Embedded || !s.opts.Store.HasPrivate(group) {
+		return nil
+	}
+	return func(src cache.Source) (bool, error) {
+		store, err := s.opts.Store.Private(group)
+		if err != nil {
+			return false, err
+		}
+		return store.Closed(src)
+	}
+}
+
+// OwnParts reports whether what is made for a group depends on who asks, since the
+// group has a part of the store.
+func (s *Service) OwnParts(group int) bool { return s.opts.Store.HasPrivate(group) }

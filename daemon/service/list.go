@@ -17,15 +17,53 @@ import (
 	"github.com/hpcenv/hpcenv/envs/materialize"
 )
 
-// List implements api.Service.
+// List implements api.Service: what this process may read is there.
 func (s *Service) List(ctx context.Context) ([]api.Environment, error) {
-	metas, err := s.published(ctx, "")
+	parts, err := s.parts(nil)
+	if err != nil {
+		return nil, err
+	}
+	return list(ctx, parts)
+}
+
+// ListFor is List for a member of these groups: of what lies with a group, only
+// theirs is there.
+func (s *Service) ListFor(ctx context.Context, groups []int) ([]api.Environment, error) {
+	parts, err := s.parts(&groups)
+	if err != nil {
+		return nil, err
+	}
+	return list(ctx, parts)
+}
+
+// parts are the store and those of its parts that this process, or who is a member
+// of these groups, may read.
+func (s *Service) parts(groups *[]int) ([]*cache.Store, error) {
+	if s.opts.Store == nil {
+		return nil, nil
+	}
+	parts, err := s.opts.Store.Parts()
+	if err != nil {
+		return nil, err
+	}
+	out := []*cache.Store{s.opts.Store}
+	for _, part := range parts {
+		gid, _ := part.Group()
+		if groups == nil || slices.Contains(*groups, gid) {
+			out = append(out, part)
+		}
+	}
+	return out, nil
+}
+
+func list(ctx context.Context, parts []*cache.Store) ([]api.Environment, error) {
+	metas, err := published(ctx, parts, "")
 	if err != nil {
 		return nil, err
 	}
 	envs := make([]api.Environment, 0, len(metas))
 	for _, m := range metas {
-		envs = append(envs, s.environment(m))
+		envs = append(envs, environment(m))
 	}
 	slices.SortStableFunc(envs, func(a, b api.Environment) int {
 		return cmp.Or(cmp.Compare(b.Created, a.Created), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Platform, b.Platform))
@@ -35,24 +73,44 @@ func (s *Service) List(ctx context.Context) ([]api.Environment, error) {
 
 // Inspect implements api.Service.
 func (s *Service) Inspect(ctx context.Context, id string) (*api.EnvironmentDetail, error) {
-	metas, err := s.one(ctx, id)
+	parts, err := s.parts(nil)
+	if err != nil {
+		return nil, err
+	}
+	return inspect(ctx, parts, id)
+}
+
+// InspectFor is Inspect for a member of these groups.
+func (s *Service) InspectFor(ctx context.Context, groups []int, id string) (*api.EnvironmentDetail, error) {
+	parts, err := s.parts(&groups)
+	if err != nil {
+		return nil, err
+	}
+	return inspect(ctx, parts, id)
+}
+
+func inspect(ctx context.Context, parts []*cache.Store, id string) (*api.EnvironmentDetail, error) {
+	metas, err := one(ctx, parts, id)
 	if err != nil {
 		return nil, err
 	}
 	out := &api.EnvironmentDetail{ID: metas[0].ID}
-	for _, m := range metas {
-		out.Platforms = append(out.Platforms, s.detail(m))
+	for i, m := range metas {
+		// One id is one content: the first that has a platform tells of all.
+		if i == 0 || m.Platform != metas[i-1].Platform {
+			out.Platforms = append(out.Platforms, detail(m))
+		}
 	}
 	return out, nil
 }
 
 // one reads what is known of the one environment whose id begins so, for each
-// platform that it is published for.
-func (s *Service) one(ctx context.Context, id string) ([]*materialize.Meta, error) {
+// platform that it is published for, in each part that has it.
+func one(ctx context.Context, parts []*cache.Store, id string) ([]described, error) {
 	if id == "" || len(id) > 32 || strings.Trim(id, "0123456789abcdef") != "" {
 		return nil, api.Errorf(api.ExitUsage, "%q is not an environment id (up to 32 of 0-9 a-f)\nnext: hpcenv list", id)
 	}
-	metas, err := s.published(ctx, id)
+	metas, err := published(ctx, parts, id)
 	if err != nil {
 		return nil, err
 	}
@@ -67,9 +125,9 @@ func (s *Service) one(ctx context.Context, id string) ([]*materialize.Meta, erro
 	return metas, nil
 }
 
-func (s *Service) detail(m *materialize.Meta) api.PlatformDetail {
+func detail(m described) api.PlatformDetail {
 	d := api.PlatformDetail{
-		Environment: s.environment(m), PackageList: make([]api.Package, 0, len(m.Packages)),
+		Environment: environment(m), PackageList: make([]api.Package, 0, len(m.Packages)),
 		SkippedScripts: m.SkippedScripts, Scripts: m.Scripts, Degraded: m.Degraded, Notes: m.Notes,
 	}
 	for _, p := range m.Packages {
@@ -77,7 +135,7 @@ func (s *Service) detail(m *materialize.Meta) api.PlatformDetail {
 		d.PackageList = append(d.PackageList, p)
 	}
 	d.Conflicts = conflicts(m.Conflicts)
-	d.ByteCode = byteCode(m)
+	d.ByteCode = byteCode(m.Meta)
 	return d
 }
 
@@ -100,28 +158,49 @@ func conflicts(cs []materialize.Conflict) (lines []string) {
 	return lines
 }
 
+// described is an environment's description and where it lies.
+type described struct {
+	*materialize.Meta
+	in *cache.Store
+}
+
 // environment is a Meta in the API's form.
-func (s *Service) environment(m *materialize.Meta) api.Environment {
+func environment(m described) api.Environment {
 	e := api.Environment{
 		ID: m.ID, Name: m.Environment, Platform: m.Platform, LockDigest: m.LockDigest, Prefix: m.Prefix, TreeDigest: m.TreeDigest,
 		Packages: len(m.Packages), Files: m.Files, Bytes: m.Bytes, Cost: m.Cost,
 	}
 	// The tree's own times are fixed; its description was written when it was made.
-	if st, err := os.Stat(s.opts.Store.MetaPath(m.ID, m.Platform)); err == nil {
+	if st, err := os.Stat(m.in.MetaPath(m.ID, m.Platform)); err == nil {
 		e.Created = st.ModTime().UTC().Format(time.RFC3339)
+	}
+	if gid, ok := m.in.Group(); ok {
+		e.Group = &gid
 	}
 	return e
 }
 
 // published reads what is known of all published environments whose id begins
-// so, sorted by id and platform.
-func (s *Service) published(ctx context.Context, idPrefix string) ([]*materialize.Meta, error) {
-	if s.opts.Store == nil {
-		return nil, nil
+// so, sorted by id and platform; of one that several parts have, in their order.
+func published(ctx context.Context, parts []*cache.Store, idPrefix string) ([]described, error) {
+	var out []described
+	for _, part := range parts {
+		found, err := publishedIn(ctx, part, idPrefix)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
 	}
-	var out []*materialize.Meta
-	for _, platform := range s.opts.Store.Format().Platforms {
-		dir := filepath.Join(s.opts.Store.Root(), "trees", platform)
+	slices.SortStableFunc(out, func(a, b described) int {
+		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Platform, b.Platform))
+	})
+	return out, nil
+}
+
+func publishedIn(ctx context.Context, store *cache.Store, idPrefix string) ([]described, error) {
+	var out []described
+	for _, platform := range store.Format().Platforms {
+		dir := filepath.Join(store.Root(), "trees", platform)
 		entries, err := os.ReadDir(dir)
 		if err != nil {
 			return nil, fmt.Errorf("%w: list %s: %w", cache.ErrStore, dir, err)
@@ -134,18 +213,15 @@ func (s *Service) published(ctx context.Context, idPrefix string) ([]*materializ
 			if !e.IsDir() || !strings.HasPrefix(id, idPrefix) {
 				continue
 			}
-			m, err := materialize.Published(s.opts.Store, id, platform)
+			m, err := materialize.Published(store, id, platform)
 			if errors.Is(err, cache.ErrNotFound) {
 				continue // removed meanwhile
 			}
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, m)
+			out = append(out, described{m, store})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b *materialize.Meta) int {
-		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Platform, b.Platform))
-	})
 	return out, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 
 	"github.com/hpcenv/hpcenv/cache"
@@ -113,11 +114,20 @@ func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report f
 	if err != nil {
 		return nil, err
 	}
-	res, err := prepare.Run(ctx, deps, &prepare.Request{
+	wanted := &prepare.Request{
 		Lock: req.Lock, Dir: filepath.Dir(req.LockPath), Environments: req.Environments, All: req.All,
-		Platforms: req.Platforms, Activations: req.Activations, DryRun: req.DryRun, Offline: req.Offline,
+		Platforms: req.Platforms, Activations: req.Activations, Description: req.Description, DryRun: req.DryRun, Offline: req.Offline,
 		Brought: req.Brought,
-	}, func(e prepare.Event) { report(api.Event(e)) })
+	}
+	told := func(e prepare.Event) { report(api.Event(e)) }
+	if s.opts.Fetcher == nil { // it tells what is there, wherever this user may look
+		if part, err := s.partWith(ctx, deps, wanted); err != nil {
+			return nil, err
+		} else if part != nil {
+			deps = part
+		}
+	}
+	res, err := prepare.Run(ctx, deps, wanted, told)
 	if errors.Is(err, cache.ErrOffline) && !req.Private && !s.opts.Embedded && s.opts.Store.HasPrivate(req.Group) {
 		// What a credential fetched for the user's group lies in its own part.
 		mine := *req
@@ -136,24 +146,50 @@ func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report f
 	case err != nil:
 		return nil, ofLock(err, req.Lock)
 	}
-	out := s.result(res)
+	out := s.result(deps.Store, res)
 	if group, ok := deps.Store.Group(); ok {
 		out.Private = true
-		out.Notes = append(out.Notes, fmt.Sprintf("made of packages that need a credential: only group %d can read it (%s); jobs and hpcenv run cannot use it through hpcenvd yet, in a store of your own they can (hpcenv --store DIRECTORY run)",
-			group, deps.Store.Root()))
+		out.Notes = append(out.Notes, fmt.Sprintf("made of packages that need a credential: only members of group %d can use it (%s)", group, deps.Store.Root()))
+	}
+	if deps.Fetcher != nil {
+		out.Notes = append(out.Notes, deps.Fetcher.Warnings()...)
 	}
 	return out, nil
+}
+
+// partWith is what a request is looked up with if the part of one of the user's
+// groups has all that it asks for and the store itself has not; else nil.
+func (s *Service) partWith(ctx context.Context, deps *prepare.Deps, req *prepare.Request) (*prepare.Deps, error) {
+	parts, err := s.parts(nil)
+	if err != nil || len(parts) < 2 {
+		return nil, err
+	}
+	for i, part := range parts {
+		at := *deps
+		at.Store = part
+		res, err := prepare.Run(ctx, &at, req, nil)
+		if err != nil || slices.ContainsFunc(res.Environments, func(e prepare.Environment) bool { return e.New }) {
+			continue // the store itself says what is wrong
+		}
+		if i == 0 {
+			return nil, nil
+		}
+		return &at, nil
+	}
+	return nil, nil
 }
 
 // depsFor is what a request is worked on with: the part of the store that it is
 // for, and a network if it may have one.
 func (s *Service) depsFor(req *api.PrepareRequest) (*prepare.Deps, error) {
 	s.project.Store(filepath.Dir(req.LockPath))
-	if !req.Private && !req.Offline {
+	closed := s.closed(req.Group)
+	if !req.Private && !req.Offline && closed == nil {
 		return &s.deps, nil
 	}
 	deps := s.deps
-	if req.Private {
+	if deps.Closed = closed; req.Private {
+		deps.Closed = nil
 		store, err := s.opts.Store.Private(req.Group)
 		if err != nil {
 			return nil, err
@@ -182,7 +218,7 @@ func (s *Service) host() string {
 }
 
 // result is a prepare's result in the API's form.
-func (s *Service) result(res *prepare.Result) *api.PrepareResult {
+func (s *Service) result(store *cache.Store, res *prepare.Result) *api.PrepareResult {
 	out := &api.PrepareResult{
 		LockDigest: res.LockDigest, Environments: []api.Environment{}, Skipped: res.Skipped, PackagesKept: res.PackagesKept,
 		PackagesNew: res.PackagesNew, BytesFetched: res.BytesFetched, Seconds: res.Seconds, Notes: res.Notes,
@@ -190,7 +226,7 @@ func (s *Service) result(res *prepare.Result) *api.PrepareResult {
 	for _, e := range res.Environments {
 		env := api.Environment{ID: e.ID, Platform: e.Platform, Prefix: s.opts.Store.Prefix(e.Platform, e.ID)}
 		if e.Meta != nil {
-			env = s.environment(e.Meta)
+			env = environment(described{e.Meta, store})
 		}
 		// Another lock may have made it under another name; here it is called so.
 		env.Name, env.LockDigest, env.New = e.Name, res.LockDigest, e.New

@@ -12,17 +12,21 @@ import (
 // and compares them with what they should be. It needs no daemon and writes
 // nothing; differences are no error.
 func (s *Service) Verify(ctx context.Context, id string) (*api.Verification, error) {
-	metas, err := s.one(ctx, id)
+	parts, err := s.parts(nil)
+	if err != nil {
+		return nil, err
+	}
+	metas, err := one(ctx, parts, id)
 	if err != nil {
 		return nil, err
 	}
 	out := &api.Verification{ID: metas[0].ID, Same: true}
 	for _, m := range metas {
-		v, err := prepare.Verify(ctx, s.opts.Store, m)
+		v, err := prepare.Verify(ctx, m.in, m.Meta)
 		if err != nil {
 			return nil, err
 		}
-		p := verified(m, v)
+		p := verified(m.Meta, v)
 		out.Same = out.Same && p.Same
 		out.Platforms = append(out.Platforms, p)
 	}

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -43,6 +45,10 @@ type Input struct {
 	// Overlay is the absolute directory of what the user's own project adds to the
 	// environment; "" = nothing. It is named by its content.
 	Overlay string
+	// Settings are variables for this node's network, by name. Each is set where the
+	// user has not set it, before the scripts, which may know better; with other
+	// settings the platform's part is made afresh.
+	Settings map[string]string
 	// First: the environment variables come from a submitting shell, not from
 	// this job's script. Whatever is active in them is left first, and
 	// PYTHONPATH and its like go, even if our marker is there already.
@@ -68,7 +74,29 @@ func (in Input) Marker() string {
 	if d == "" {
 		d = "-"
 	}
-	return in.ID + "/" + in.Platform + "/" + d
+	return in.ID + "/" + in.node() + "/" + d
+}
+
+// node is the platform, and what else of the activation is this node's own.
+func (in Input) node() string {
+	if len(in.Settings) == 0 {
+		return in.Platform
+	}
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(in.Settings)) {
+		fmt.Fprintf(h, "%s=%s\x00", name, in.Settings[name])
+	}
+	return in.Platform + "+" + hex.EncodeToString(h.Sum(nil)[:6])
+}
+
+// settingOps set what nobody has set.
+func (in Input) settingOps(e *environ) (ops []Op) {
+	for _, name := range slices.Sorted(maps.Keys(in.Settings)) {
+		if _, set := e.get(name); !set {
+			ops = append(ops, Op{Kind: OpSet, Name: name, Value: in.Settings[name]})
+		}
+	}
+	return ops
 }
 
 // what is the digest of all that is added to the environment's own activation; ""
@@ -126,7 +154,7 @@ func Activate(ctx context.Context, in Input) (Result, error) {
 	var keep []entry
 	id, platform, digest, active := splitMarker(e)
 	same := active && !in.First && id == in.ID && digest == in.what()
-	if same && platform == in.Platform {
+	if same && platform == in.node() {
 		res.Notes = warnShadow(ctx, e, in.Prefix, repairPath(e, in.Prefix, in.Overlay))
 		return finish(in, e, res)
 	}
@@ -159,6 +187,7 @@ func Activate(ctx context.Context, in Input) (Result, error) {
 			return Result{}, err
 		}
 	}
+	plan.Platform.Ops = append(in.settingOps(e), plan.Platform.Ops...)
 	notes, err := platformLayer(ctx, e, plan, &rec, in.Scripts)
 	if err != nil {
 		return Result{}, err

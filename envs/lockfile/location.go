@@ -113,7 +113,8 @@ func fileURL(dir, location string) string {
 }
 
 // RedactURL returns a location without its credentials: the user and password
-// before the host, and a conda token (/t/<TOKEN>/) in the path. It works on
+// before the host, a conda token (/t/<TOKEN>/) in the path, and the values of a
+// query's parameters (signed URLs carry secrets there). It works on
 // text, so that nothing escapes it because it cannot be parsed. What is no URL
 // is returned as it is.
 func RedactURL(location string) string {
@@ -132,7 +133,28 @@ func RedactURL(location string) string {
 	if stop < 0 {
 		stop = len(tail)
 	}
-	return head + "://" + authority + dropToken(tail[:stop]) + tail[stop:]
+	return head + "://" + authority + dropToken(tail[:stop]) + starValues(tail[stop:])
+}
+
+// starValues puts stars in the place of a query's values; a parameter that is no
+// more than a word may be a secret itself.
+func starValues(query string) string {
+	if !strings.HasPrefix(query, "?") {
+		return query
+	}
+	query, fragment, found := strings.Cut(query[1:], "#")
+	parts := strings.FieldsFunc(query, func(r rune) bool { return r == '&' || r == ';' })
+	for i, part := range parts {
+		name, _, named := strings.Cut(part, "=")
+		if parts[i] = "***"; named {
+			parts[i] = name + "=***"
+		}
+	}
+	out := "?" + strings.Join(parts, "&")
+	if found {
+		out += "#" + fragment
+	}
+	return out
 }
 
 // RedactChannel is RedactURL for the URL of a channel or another directory, in

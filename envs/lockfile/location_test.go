@@ -17,10 +17,13 @@ func TestRedactURL(t *testing.T) {
 		"https://conda.example/t/secret/t/secret/main":                 "https://conda.example/main",
 		"https://conda.example/t/linux-64/a-1-0.conda":                 "https://conda.example/t/linux-64/a-1-0.conda",
 		"https://conda.example/main/a@b.conda":                         "https://conda.example/main/a@b.conda",
-		"https://conda.example/main?u=a@b":                             "https://conda.example/main?u=a@b",
+		"https://conda.example/main?u=a@b":                             "https://conda.example/main?u=***",
+		"https://conda.example/a.whl?X-Amz-Signature=secret;token=s":   "https://conda.example/a.whl?X-Amz-Signature=***&token=***",
+		"https://conda.example/a.whl?secret#sha256=ab":                 "https://conda.example/a.whl?***#sha256=ab",
+		"https://conda.example/a.whl#a?b=c":                            "https://conda.example/a.whl#a?b=c",
 		"https://user:se%zzcret@conda.example/broken%zz":               "https://conda.example/broken%zz",
-		"../some/t/x/path":                                             "../some/t/x/path",
-		"":                                                             "",
+		"../some/t/x/path": "../some/t/x/path",
+		"":                 "",
 	} {
 		if got := lockfile.RedactURL(in); got != want {
 			t.Errorf("RedactURL(%q) = %q, want %q", in, got, want)
@@ -56,7 +59,7 @@ func TestATokenIsAllOfAChannelsPath(t *testing.T) {
 // TestNoCredentialLeaves: whatever a lock is asked, its credentials are in
 // Location and URL only.
 func TestNoCredentialLeaves(t *testing.T) {
-	const location = "https://user:secret@conda.example/t/secret/main/linux-64/a-1-0.conda"
+	const location = "https://user:secret@conda.example/t/secret/main/linux-64/a-1-0.conda?token=secret"
 	lock, err := lockfile.Parse([]byte(strings.Replace(lock7(location, "depends: [b]\nsha256: zz"), "https://conda.example/main/\n", "https://u:secret@conda.example/main/\n", 1)))
 	if err != nil {
 		t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 // odd says in words what is wrong with who may do what to a path of a published
 // tree: all may read it (and run or list it, if anybody may), its owner alone
 // writes, and that is the owner of the tree. "" = nothing. Of links only the owner
-// counts.
-func odd(info fs.FileInfo, owner uint32) string {
+// counts. readers are who shall read it: 0o777, or 0o770 without others.
+func odd(info fs.FileInfo, owner uint32, readers fs.FileMode) string {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != owner {
 		return fmt.Sprintf("it belongs to uid %d, the tree to uid %d", st.Uid, owner)
 	}
@@ -22,6 +22,7 @@ func odd(info fs.FileInfo, owner uint32) string {
 	if perm&0o111 != 0 || mode.IsDir() {
 		all = 0o555
 	}
+	all &= readers
 	switch {
 	case mode&(fs.ModeSetuid|fs.ModeSetgid) != 0 && !mode.IsDir(), mode&fs.ModeSetuid != 0:
 		return fmt.Sprintf("its mode is %v: it runs as somebody else", mode)
@@ -48,16 +49,30 @@ func (t *Tree) look(path string, d fs.DirEntry) {
 		return // reading it tells
 	}
 	if path == "." {
-		t.owner = ownerOf(info)
+		t.owner, t.root = ownerOf(info), info
+		return
 	}
-	if what := odd(info, t.owner); what != "" {
+	if what := odd(info, t.owner, 0o777); what != "" {
 		t.odd = append(t.odd, Difference{Path: path, What: what})
 	}
 }
 
 // Odd tells of paths that others than their owner could change, or not read,
-// sorted by path: no digest covers that.
-func (t *Tree) Odd() []Difference { return t.odd }
+// sorted by path: no digest covers that. ofGroup: the tree lies in a group's part of
+// the store, and others need not get into it.
+func (t *Tree) Odd(ofGroup bool) []Difference {
+	readers := fs.FileMode(0o777)
+	if ofGroup {
+		readers = 0o770
+	}
+	if t.root == nil {
+		return t.odd
+	}
+	if what := odd(t.root, t.owner, readers); what != "" {
+		return append([]Difference{{Path: ".", What: what}}, t.odd...)
+	}
+	return t.odd
+}
 
 // File is the sha256 of a file of the tree; "" = there is no file.
 func (t *Tree) File(path string) string {

@@ -25,9 +25,11 @@ type Difference struct {
 // Tree is what a directory holds, or should hold, path by path.
 type Tree struct {
 	lines []line
-	// odd are paths that the wrong people may read or write, owner is the root's.
+	// odd are paths below the root that the wrong people may read or write, owner is the
+	// root's, and root what it is.
 	odd   []Difference
 	owner uint32
+	root  fs.FileInfo
 }
 
 // Digest is the tree digest; empty if the content of a file is not known.

@@ -55,6 +55,43 @@ func needCredential(err error, missing []locked, has func(cache.Source) (bool, e
 	return need
 }
 
+// knownClosed returns a *NeedCredentialError if some of what is missing is known to
+// need a credential.
+func (r *run) knownClosed(missing []locked) error {
+	if r.deps.Closed == nil || r.req.Brought {
+		return nil
+	}
+	need := &NeedCredentialError{}
+	first := ""
+	for _, p := range missing {
+		src, err := p.source()
+		if err != nil {
+			return err
+		}
+		closed, err := r.deps.Closed(src)
+		if err != nil {
+			return err
+		}
+		if closed {
+			need.add(p)
+			if first == "" {
+				first = p.dist()
+			}
+		}
+	}
+	if first == "" {
+		return nil
+	}
+	need.Err = closedError(first)
+	return need
+}
+
+// closedError names a package that needs a credential.
+type closedError string
+
+func (e closedError) Error() string { return "package " + string(e) + ": it needs a credential" }
+func (e closedError) Unwrap() error { return cache.ErrFetch }
+
 func (e *NeedCredentialError) add(l locked) {
 	if l.wheel != nil {
 		e.Wheels = append(e.Wheels, l.wheel)
@@ -152,6 +189,10 @@ func hasCredential(url string) bool {
 	if _, last, found := strings.Cut(strings.TrimRight(url, "/"), "/t/"); found && len(last) >= shortestToken && !strings.ContainsAny(last, "./?#") {
 		return true
 	}
+	url, query, _ := strings.Cut(url, "?")
+	if secretQuery(query) {
+		return true
+	}
 	if lockfile.RedactURL(url) == url {
 		return false
 	}
@@ -162,6 +203,27 @@ func hasCredential(url string) bool {
 	}
 	plain := "https://host/" + tail
 	return lockfile.RedactURL(plain) != plain
+}
+
+// secretQuery: a parameter is called as those are that hold secrets.
+func secretQuery(query string) bool {
+	query, _, _ = strings.Cut(query, "#")
+	for _, part := range strings.FieldsFunc(query, func(r rune) bool { return r == '&' || r == ';' }) {
+		name, value, _ := strings.Cut(strings.ToLower(part), "=")
+		if value == "" {
+			continue
+		}
+		switch name {
+		case "sig", "auth", "key", "jwt":
+			return true
+		}
+		for _, word := range []string{"token", "signature", "secret", "passw", "credential", "apikey", "api_key", "api-key", "accesskey", "access_key", "access-key"} {
+			if strings.Contains(name, word) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // checkShared refuses a lock whose URLs hold credentials in a store that others

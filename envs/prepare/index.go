@@ -104,10 +104,18 @@ func (r *run) saveLock(ctx context.Context, index *lockfile.Index) (err error) {
 	return r.save(filepath.Join(dir, indexName), append(data, '\n'), false)
 }
 
-// saveActivations keeps activations that are not there, named by their digest.
+// saveActivations keeps activations, and the description, that are not there, named by
+// their digest.
 func (r *run) saveActivations() error {
 	if r.req.DryRun {
 		return nil
+	}
+	if len(r.req.Description) > 0 {
+		sum := sha256.Sum256(r.req.Description)
+		path := filepath.Join(r.deps.Store.LockDir(r.digest), "description", hex.EncodeToString(sum[:])+".json")
+		if err := r.save(path, r.req.Description, true); err != nil {
+			return err
+		}
 	}
 	dir := filepath.Join(r.deps.Store.LockDir(r.digest), "activation")
 	for _, name := range slices.Sorted(maps.Keys(r.req.Activations)) {
@@ -149,6 +157,9 @@ const maxActivation = 4 << 20
 
 // checkActivations refuses what could not be read again.
 func checkActivations(req *Request) error {
+	if n := len(req.Description); n > maxActivation || n > 0 && !json.Valid(req.Description) {
+		return fmt.Errorf("%w: the lock's description (%d bytes) is not JSON of at most %d bytes", ErrRequest, n, maxActivation)
+	}
 	for name, data := range req.Activations {
 		if len(data) > maxActivation {
 			return fmt.Errorf("%w: activation of %s has %d bytes, at most %d are kept", ErrRequest, name, len(data), maxActivation)

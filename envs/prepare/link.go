@@ -13,7 +13,9 @@ import (
 )
 
 // build makes the targets and fills in res.
-func (r *run) build(ctx context.Context, targets []target, res *Result) error {
+// save is called once the packages are there, before anything is linked: a lock whose
+// packages cannot be had here leaves nothing.
+func (r *run) build(ctx context.Context, targets []target, res *Result, save func() error) error {
 	need := &shelf{locked: map[string]locked{}, manifests: map[string]*cache.Manifest{}}
 	all := map[string]bool{}
 	for _, t := range targets {
@@ -22,7 +24,6 @@ func (r *run) build(ctx context.Context, targets []target, res *Result) error {
 			return err
 		}
 		res.Environments = append(res.Environments, Environment{Name: t.env, Platform: t.subdir, ID: t.id, Meta: meta, New: meta == nil})
-		r.progress.send(Event{Type: EventPlan, Environment: t.env, Platform: t.subdir, New: meta == nil})
 		for _, p := range archives(t.platform) {
 			all[p.sha256()] = true
 			if meta == nil { // a published environment needs its packages no more
@@ -43,6 +44,12 @@ func (r *run) build(ctx context.Context, targets []target, res *Result) error {
 	for _, p := range missing {
 		bytes += p.size()
 	}
+	if err := r.knownClosed(missing); err != nil {
+		return err
+	}
+	for _, e := range res.Environments {
+		r.progress.send(Event{Type: EventPlan, Environment: e.Name, Platform: e.Platform, New: e.New})
+	}
 	if err := r.offline(missing); err != nil {
 		return err
 	}
@@ -62,6 +69,9 @@ func (r *run) build(ctx context.Context, targets []target, res *Result) error {
 	defer release()
 	if res.BytesFetched, err = r.obtain(ctx, need, missing); err != nil {
 		return needCredential(err, missing, r.deps.Store.HasArchive)
+	}
+	if err := save(); err != nil {
+		return err
 	}
 	for i, t := range targets {
 		if err := r.link(ctx, t, need.manifests, &res.Environments[i]); err != nil {

@@ -96,13 +96,8 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 		targets[i].id = e.ID
 		targets[i].scripts = r.environmentScripts(lock, targets[i].env)
 	}
-	if !r.req.DryRun {
-		if err := r.saveLock(ctx, index); err != nil {
-			return nil, err
-		}
-	}
 	res := &Result{Skipped: skipped}
-	if err := r.build(ctx, targets, res); err != nil {
+	if err := r.build(ctx, targets, res, func() error { return r.saveLock(ctx, index) }); err != nil {
 		return nil, err
 	}
 	return res, nil

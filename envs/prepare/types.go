@@ -60,6 +60,10 @@ type Deps struct {
 	// Shared: others read the store, the locks in it too. A lock whose URLs hold
 	// credentials is refused.
 	Shared bool
+	// Closed (may be nil) tells packages that are known to need a credential which this
+	// process does not have, though who asks has them. They are not fetched: a
+	// NeedCredentialError names them before anything is.
+	Closed func(cache.Source) (bool, error)
 	// Parallel downloads of one Run; 0 = 8.
 	Parallel int
 	// Slot (may be nil) is asked for leave before packages are fetched and
@@ -96,6 +100,8 @@ type Request struct {
 	// Activations is what is kept with the lock: environment name → canonical
 	// JSON of activation.Manifest.
 	Activations map[string][]byte
+	// Description, JSON, is kept with the lock by its digest: what it asks of nodes.
+	Description []byte
 	// DryRun: nothing is written.
 	DryRun bool
 	// Offline: nothing is fetched; what is missing is an error of class

@@ -76,7 +76,8 @@ func Verify(ctx context.Context, store *cache.Store, meta *materialize.Meta) (*V
 		v.Damage = append(v.Damage, damage...)
 	}
 	v.Differences = append(v.Differences, changedCode(tree, meta)...)
-	v.Differences = append(v.Differences, tree.Odd()...)
+	_, ofGroup := store.Group()
+	v.Differences = append(v.Differences, tree.Odd(ofGroup)...)
 	slices.SortStableFunc(v.Differences, func(a, b materialize.Difference) int { return strings.Compare(a.Path, b.Path) })
 	v.Damage = append(v.Damage, wrongMeta(store, meta, plan, v.TreeDigest == v.MetaDigest)...)
 	return v, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,7 +28,11 @@ type Box struct {
 	once   sync.Once
 	bwrap  string
 	limits string
-	args   []string
+	// drop are the program and its arguments by which this process's capabilities are
+	// given up first (a daemon may have one to give files to groups); nil = it has none
+	// that a program would inherit, and bubblewrap takes none.
+	drop []string
+	args []string
 	// proc: the sandbox can have a /proc of its own. Where parts of the host's are
 	// hidden from this process (containers, services) the kernel allows none.
 	proc bool
@@ -54,6 +59,9 @@ func (b *Box) probe() error {
 	}
 	if b.limits, err = exec.LookPath("prlimit"); err != nil {
 		return fmt.Errorf("%w: prlimit (util-linux) is not installed: %w", ErrNoSandbox, err)
+	}
+	if b.drop, err = dropping(); err != nil {
+		return err
 	}
 	var errs []error
 	// Older bubblewraps cannot forbid name spaces within; the filter of system
@@ -88,6 +96,25 @@ func (b *Box) try(s Spec) error {
 		return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(out)))
 	}
 	return nil
+}
+
+// dropping is the start of a command line that gives up the capabilities which
+// programs inherit; nil if there are none.
+func dropping() ([]string, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return nil, nil // no Linux, or nothing to look at: bwrap tells
+	}
+	_, ambient, found := strings.Cut(string(status), "\nCapAmb:")
+	ambient, _, _ = strings.Cut(ambient, "\n")
+	if set, err := strconv.ParseUint(strings.TrimSpace(ambient), 16, 64); !found || err != nil || set == 0 {
+		return nil, nil
+	}
+	setpriv, err := exec.LookPath("setpriv")
+	if err != nil {
+		return nil, fmt.Errorf("%w: this process has capabilities (AmbientCapabilities=), and setpriv (util-linux), which gives them up, is not installed: %w", ErrNoSandbox, err)
+	}
+	return []string{setpriv, "--inh-caps=-all", "--ambient-caps=-all", "--"}, nil
 }
 
 // baseArgs are bwrap's arguments for every Spec.
@@ -155,7 +182,8 @@ func (b *Box) command(ctx context.Context, s Spec) (cmd *exec.Cmd, done func(), 
 	}
 	const filterFD = 3 // the first of ExtraFiles
 	args = append(args, "--remount-ro", "/", "--chdir", dir, "--seccomp", strconv.Itoa(filterFD), "--")
-	cmd = exec.CommandContext(ctx, b.limits, append(args, s.Argv...)...)
+	args = append(append(slices.Clone(b.drop), b.limits), append(args, s.Argv...)...)
+	cmd = exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Env = []string{"PATH=/usr/bin:/bin"}
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{filter}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -128,4 +129,59 @@ func simulate(t *testing.T, prog []unix.SockFilter, arch, nr, flags uint32) uint
 	}
 	t.Fatal("the filter ends without a verdict")
 	return 0
+}
+
+// A daemon may have a capability that programs inherit; the sandbox works, and has
+// none.
+func TestCapabilitiesAreGivenUp(t *testing.T) {
+	const as = "HPCENV_TEST_CAPABLE"
+	if os.Getenv(as) != "" {
+		status, err := os.ReadFile("/proc/self/status")
+		if err != nil || !strings.Contains(string(status), "CapAmb:\t0000000000000001\n") {
+			t.Fatalf("the test itself has no capability: %v\n%s", err, status)
+		}
+		cmd, done, err := New().Command(context.Background(), Spec{
+			Argv: []string{"/usr/bin/grep", "Cap[PEA]", "/proc/self/status"}, Fork: true, System: true,
+			Limits: Limits{Processes: 8, Memory: 1 << 30, OpenFiles: 64, CPU: time.Minute},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer done()
+		out, err := cmd.CombinedOutput()
+		for _, set := range []string{"CapPrm", "CapEff", "CapAmb"} {
+			if err != nil || !strings.Contains(string(out), set+":\t0000000000000000\n") {
+				t.Errorf("%s: %s %v", set, out, err)
+			}
+		}
+		return
+	}
+	box(t)
+	if os.Geteuid() != 0 {
+		t.Skip("NOT ROOT: nobody gives this test a capability")
+	}
+	// Other accounts must reach it.
+	dir, err := os.MkdirTemp("/tmp", "hpcenv-capable-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "test")
+	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(program, self, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=+chown", "--ambient-caps=+chown",
+		program, "-test.run=^TestCapabilitiesAreGivenUp$")
+	cmd.Dir, cmd.Env = "/", append(os.Environ(), as+"=1", "TMPDIR=/tmp")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 }

@@ -10,7 +10,8 @@ import (
 // archspecText is archspec's data on the families that hpcenv serves, made by
 // archgen. Lines: "vendor CODE NAME" (Arm implementers), and "target NAME VENDOR
 // PART PARENTS FEATURES" with - for what a target has not, and lists by commas;
-// parents come first.
+// parents come first, and otherwise the order is archspec's: of two equally good
+// targets the first counts.
 //
 //go:embed archspec.txt
 var archspecText string

@@ -21,7 +21,7 @@ func readMachine(t tree) string {
 	if m, err := t.value("/proc/sys/kernel/arch"); err == nil && m != "" {
 		return m
 	}
-	text, err := t.text("/proc/cpuinfo")
+	text, err := t.head("/proc/cpuinfo", maxStanza)
 	if err != nil {
 		return ""
 	}

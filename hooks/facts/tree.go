@@ -113,12 +113,15 @@ func (t tree) open(name string) (*os.File, error) {
 }
 
 // text reads a text file, at most maxText of it.
-func (t tree) text(name string) (string, error) {
+func (t tree) text(name string) (string, error) { return t.head(name, maxText) }
+
+// head reads the beginning of a text file.
+func (t tree) head(name string, limit int64) (string, error) {
 	f, err := t.open(name)
 	if err != nil {
 		return "", err
 	}
-	b, err := io.ReadAll(io.LimitReader(f, maxText))
+	b, err := io.ReadAll(io.LimitReader(f, limit))
 	if err = errors.Join(err, f.Close()); err != nil {
 		return "", t.own(err, name)
 	}
@@ -194,8 +197,20 @@ func (t tree) deviceProblem(name string) string {
 		return err.Error()
 	case t.live && info.Mode()&fs.ModeCharDevice == 0:
 		return name + " is no device"
-	case info.Mode().Perm()&0o066 == 0: // a group of users may be who it is for
-		return fmt.Sprintf("%s is for its owner only (mode %04o)", name, info.Mode().Perm())
+	case !usersMayOpen(info):
+		return fmt.Sprintf("%s is not for users to open (mode %04o)", name, info.Mode().Perm())
 	}
 	return ""
+}
+
+// usersMayOpen: all may read and write it, or a group that is not root's may: who
+// is in it cannot be known here.
+func usersMayOpen(info fs.FileInfo) bool {
+	const all, group = 0o006, 0o060
+	mode := info.Mode().Perm()
+	if mode&all == all {
+		return true
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return mode&group == group && ok && st.Gid != 0
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/activation"
 	"github.com/hpcenv/hpcenv/envs/materialize"
+	"github.com/hpcenv/hpcenv/hooks/facts"
 	"github.com/hpcenv/hpcenv/hooks/pin"
 	"github.com/hpcenv/hpcenv/hooks/prepared"
 	"github.com/hpcenv/hpcenv/internal/shellword"
@@ -46,12 +47,16 @@ func activate(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if err := parse(fl, args); err != nil {
 		return err
 	}
-	p, err := stepPin(f)
+	p, err := stepPin(f.runDir, f.job, f.pin)
 	if err != nil {
 		return refuse(api.ExitFailed, "%w; next: submit the job again", err)
 	}
 	if p == nil {
 		return nil
+	}
+	on, err := decide(ctx, p, f.store, filepath.Join(f.runDir, facts.RecordFile), os.LookupEnv)
+	if err != nil {
+		return err
 	}
 	place, err := locate(p, f.store, f.prefixRoot)
 	if err != nil {
@@ -67,6 +72,7 @@ func activate(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		Manifest:  place.manifest,
 		ActDigest: p.Activation,
 		Overlay:   p.OverlayDir(hostPlatform()),
+		Settings:  on.settings,
 		First:     f.batch,
 		Scripts:   activation.Options{Stderr: stderr},
 	})
@@ -77,6 +83,9 @@ func activate(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		for _, note := range result.Notes {
 			fmt.Fprintln(stderr, "hpcenv: "+note)
 		}
+	}
+	for _, w := range on.warnings {
+		fmt.Fprintf(stderr, "hpcenv: %s: warning: %s\n", nodeName(), w)
 	}
 	out := newRecords(stdout)
 	if !p.Step {
@@ -98,11 +107,11 @@ func activate(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 
 // stepPin decides whose pin holds: the step's own choice, else what the job on
 // this node was promised (a component of a heterogeneous job inherits the first
-// component's variables), else what the environment carries.
-func stepPin(f activateFlags) (*pin.Pin, error) {
+// component's variables), else what the environment carries. Nil: there is none.
+func stepPin(runDir, job, wire string) (*pin.Pin, error) {
 	var carried *pin.Pin
-	if f.pin != "" {
-		p, err := pin.Decode(f.pin)
+	if wire != "" {
+		p, err := pin.Decode(wire)
 		if err != nil {
 			return nil, err
 		}
@@ -111,7 +120,7 @@ func stepPin(f activateFlags) (*pin.Pin, error) {
 		}
 		carried = p
 	}
-	ofJob, err := jobPin(f.runDir, f.job)
+	ofJob, err := jobPin(runDir, job)
 	if err != nil {
 		return nil, err
 	}
@@ -138,15 +147,17 @@ func locate(p *pin.Pin, store, prefixRoot string) (*place, error) {
 			platform, what, strings.Join(p.Platforms, ", "), platform)
 	}
 	prefix := filepath.Join(prefixRoot, p.ID)
-	if p.Store != "" {
-		store, prefix = p.Store, filepath.Join(p.Store, "trees", platform, p.ID)
+	if store = p.Within(store); p.Store != "" {
+		prefix = filepath.Join(store, "trees", platform, p.ID)
 	}
 	// What was promised to the job must be there.
-	files := prepared.Store{Root: store, Patient: true}
+	files := prepared.Store{Root: store, Group: p.Group, Patient: true}
 	pl := place{prefix: prefix}
 	var err error
 	pl.meta, err = files.Meta(p.ID, platform)
 	switch {
+	case p.Group != "" && errors.Is(err, fs.ErrPermission):
+		return nil, notOfGroup(what, p.Group)
 	case errors.Is(err, fs.ErrNotExist):
 		if _, statErr := os.Stat(filepath.Join(store, "FORMAT")); statErr != nil {
 			return nil, refuse(api.ExitUnreachable, "the store %s cannot be read on this node: %w; next: exclude the node (--exclude) and tell the administrator", store, statErr)
@@ -157,7 +168,10 @@ func locate(p *pin.Pin, store, prefixRoot string) (*place, error) {
 	case err != nil:
 		return nil, refuse(api.ExitUnreachable, "the store cannot be read on this node: %w; next: exclude the node (--exclude) and tell the administrator", err)
 	}
-	if err := files.Attached(prefix); err != nil {
+	if err := files.Attached(prefix); err != nil && p.Group != "" {
+		return nil, refuse(api.ExitUnreachable, "%s is for one group only and was not attached at %s for this process: %w; next: use it in a job (--env-lock), or with hpcenv run or hpcenv shell; a shell that enters a job from outside does not see it",
+			what, prefix, err)
+	} else if err != nil {
 		return nil, refuse(api.ExitUnreachable, "%s is in the store, but not at %s on this node: %w; next: the administrator checks mount= in plugstack.conf and the mount at %s", what, prefix, err, prefixRoot)
 	}
 	if err := seesOverlay(p, files, platform); err != nil {

@@ -24,11 +24,12 @@ import (
 type attachFlags struct {
 	store, prefixRoot, runDir string
 	owner, uid, gid           int
-	groups, job               string
+	groups, job, pin          string
+	group                     string // in whose part of the store the trees lie; "" = everybody's
 }
 
-// attach makes the cluster's trees of this platform visible at the prefix root,
-// in the mount namespace it was started in. It runs as root with an empty
+// attach makes the cluster's trees of this platform, or those of a group's part of
+// the store, visible at the prefix root, in the mount namespace it was started in. It runs as root with an empty
 // environment. On storage that refuses root only the user may look at the
 // trees, so a child that has become the user opens the directory and hands the
 // descriptor over; root mounts the descriptor and never a path.
@@ -43,22 +44,24 @@ func attach(args []string) error {
 	fl.IntVar(&f.owner, "owner", -1, "")
 	fl.IntVar(&f.uid, "uid", -1, "")
 	fl.IntVar(&f.gid, "gid", -1, "")
-	pinned := fl.Bool("pinned", true, "")
+	fl.StringVar(&f.pin, "pin", "", "")
 	if err := parse(fl, args); err != nil {
 		return err
 	}
-	if !*pinned {
-		// The step's own pin asks for nothing (a user's own store), or there is
-		// none (srun --jobid from a login shell): only the job's file tells.
-		p, err := jobPin(f.runDir, f.job)
-		if err != nil || p == nil || p.Delivery() == pin.Own {
-			return err
-		}
+	// The pin is the user's to write. It names a group at most, into whose part of the
+	// store the user's child gets as the user.
+	p, err := stepPin(f.runDir, f.job, f.pin)
+	if err != nil {
+		return refuse(api.ExitFailed, "%w; next: submit the job again", err)
+	}
+	if p == nil || p.Delivery() == pin.Own {
+		return nil
 	}
 	if f.store == "" {
 		return refuse(api.ExitUnreachable, "this job uses the cluster's store, but no store is configured on this node; next: the administrator adds store=PATH to the hpcenv line of plugstack.conf")
 	}
-	dir := filepath.Join(f.store, "trees", hostPlatform())
+	f.group = p.Group
+	dir := filepath.Join(p.Within(f.store), "trees", hostPlatform())
 	fd, err := openAsUser(dir, f)
 	if err != nil {
 		return err
@@ -128,7 +131,7 @@ func openAsUser(dir string, f attachFlags) (int, error) {
 	ours, theirs := os.NewFile(uintptr(pair[0]), "attach"), os.NewFile(uintptr(pair[1]), "open")
 	defer ours.Close()
 	cmd := exec.Command("/proc/self/exe", "spank", "open", "--dir="+dir, "--owner="+strconv.Itoa(f.owner),
-		"--uid="+strconv.Itoa(f.uid), "--gid="+strconv.Itoa(f.gid), "--groups="+f.groups)
+		"--uid="+strconv.Itoa(f.uid), "--gid="+strconv.Itoa(f.gid), "--groups="+f.groups, "--group="+f.group)
 	cmd.Env = []string{}
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{theirs}

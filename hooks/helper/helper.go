@@ -35,6 +35,9 @@ type Deps struct {
 	// Local opens a service on a user's own store, in this process. It is asked
 	// only when the store is not a cluster's.
 	Local func(ctx context.Context, store string) (api.Service, error)
+	// Bring is api.Client.Bring: it gets what needs the user's credentials. Nil =
+	// such archives cannot be brought.
+	Bring func(ctx context.Context, req *api.PrepareRequest, n api.Need, report func(api.Event)) (path string, remove func() error, err error)
 }
 
 // verdict is an error with an exit code and a message that is complete.

@@ -27,8 +27,8 @@ const (
 )
 
 func testPin(edit ...func(*pin.Pin)) *pin.Pin {
-	p := &pin.Pin{Lock: testLock, LockPath: "/p/pixi.lock", Environment: "default", ID: testID,
-		Platforms: []string{"linux-64", "linux-aarch64"}}
+	p := &pin.Pin{Lock: testLock, LockPath: "/p/pixi.lock", Choice: pin.Choice{Environment: "default", ID: testID,
+		Platforms: []string{"linux-64", "linux-aarch64"}}}
 	for _, f := range edit {
 		f(p)
 	}
@@ -163,12 +163,12 @@ func TestStepPinPrecedence(t *testing.T) {
 		{"a step from outside finds the job's", "3", "", "of-job"},
 		{"without a prolog the inherited one holds", "4", wire(t, named("inherited")), "inherited"},
 	} {
-		p, err := stepPin(activateFlags{runDir: dir, job: c.job, pin: c.carried})
+		p, err := stepPin(dir, c.job, c.carried)
 		if err != nil || p == nil || p.Environment != c.want {
 			t.Errorf("%s: got %v, %v", c.title, p, err)
 		}
 	}
-	if p, err := stepPin(activateFlags{runDir: dir, job: "4"}); p != nil || err != nil {
+	if p, err := stepPin(dir, "4", ""); p != nil || err != nil {
 		t.Errorf("nothing pinned: got %v, %v", p, err)
 	}
 }

@@ -1,6 +1,7 @@
 package helper
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"strconv"
@@ -18,7 +19,7 @@ func openForRoot(args []string) error {
 	fl := newFlags("open")
 	dir := fl.String("dir", "", "")
 	owner, uid, gid := fl.Int("owner", -1, ""), fl.Int("uid", -1, ""), fl.Int("gid", -1, "")
-	groups := fl.String("groups", "", "")
+	groups, group := fl.String("groups", "", ""), fl.String("group", "", "")
 	if err := parse(fl, args); err != nil {
 		return err
 	}
@@ -26,7 +27,13 @@ func openForRoot(args []string) error {
 		return err
 	}
 	fd, err := unix.Open(*dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
+	switch {
+	case *group != "" && errors.Is(err, fs.ErrPermission):
+		return notOfGroup("the job's environment", *group)
+	case *group != "" && errors.Is(err, fs.ErrNotExist):
+		return refuse(api.ExitUnreachable, "the store has nothing for group %s here: %w; next: submit the job again, or exclude the node (--exclude) if others have it", *group,
+			&fs.PathError{Op: "open", Path: *dir, Err: err})
+	case err != nil:
 		return refuse(api.ExitUnreachable, "the store is not mounted here: %w; next: tell the administrator that this node lacks it, or exclude the node (--exclude)",
 			&fs.PathError{Op: "open", Path: *dir, Err: err})
 	}
@@ -41,6 +48,11 @@ func openForRoot(args []string) error {
 		return refuse(api.ExitUnreachable, "%s may be written by others (mode %04o); it is not mounted; next: the administrator runs chmod go-w on it", *dir, st.Mode&0o7777)
 	}
 	return unix.Sendmsg(3, []byte{0}, unix.UnixRights(fd), nil, 0)
+}
+
+// notOfGroup is what is said to a user who may not read an environment.
+func notOfGroup(what, group string) error {
+	return refuse(api.ExitUnreachable, "%s was made with a credential and is for the members of group %s only, of which this user is none here; next: prepare the lock with a credential of your own, or have the administrator see that this node knows your groups", what, group)
 }
 
 // becomeUser gives up root for good. The process does it itself, after its exec:

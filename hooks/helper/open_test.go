@@ -101,10 +101,10 @@ func TestAttachOfAnOwnStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	args := []string{"--store=", "--prefix-root=/nonexistent/e", "--uid=12345", "--gid=12346", "--groups=", "--run-dir=" + run, "--job=7"}
-	if err := attach(append(args, "--pinned=0")); err != nil {
+	if err := attach(append(args, "--pin=")); err != nil {
 		t.Errorf("an own store: %v", err)
 	}
-	if err := attach(append(args, "--pinned=1")); err == nil || !strings.Contains(err.Error(), "no store is configured") {
+	if err := attach(append(args, "--job=8", "--pin="+wire(t, testPin()))); err == nil || !strings.Contains(err.Error(), "no store is configured") {
 		t.Errorf("a pin of the cluster's store: %v", err)
 	}
 }

@@ -1,11 +1,9 @@
 package helper
 
 import (
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -21,9 +19,6 @@ type submitStore struct {
 	root string
 	// own: a user's own store, not the cluster's.
 	own bool
-	// platforms that the cluster's nodes have, by the newest inventory; nil if
-	// none was taken yet.
-	platforms []string
 }
 
 // openStore opens the cluster's store, or the user's own where no cluster store
@@ -47,51 +42,41 @@ func (s *submission) openStore(w *wanted) (*submitStore, error) {
 	default:
 		return nil, refuse(api.ExitUnreachable, "%w", err)
 	}
-	platforms, err := st.inventoryPlatforms()
-	if err != nil {
-		return nil, err
-	}
-	st.platforms = platforms
 	return st, nil
 }
 
-// inventoryPlatforms reads which platforms the cluster's nodes have.
-func (st *submitStore) inventoryPlatforms() ([]string, error) {
-	dir := filepath.Join(st.root, "inventory")
-	current, err := os.ReadFile(filepath.Join(dir, "current"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+// lookup says what of an environment is published for the platforms (conda subdirs)
+// that are needed of it, in the store or in the part of one of the user's groups:
+// where most of it is, everybody's first.
+func (st *submitStore) lookup(w *wanted, subdirs []string) (*readiness, error) {
+	best, err := st.lookupIn(prepared.Store{Root: st.root}, w, subdirs)
+	if err != nil || best.ready() {
+		return best, err
 	}
+	parts, err := prepared.Store{Root: st.root}.Parts()
 	if err != nil {
-		return nil, refuse(api.ExitUnreachable, "the cluster's inventory: %w", err)
+		return nil, refuse(api.ExitUnreachable, "the store: %w", err)
 	}
-	name := strings.TrimSpace(string(current))
-	b, err := os.ReadFile(filepath.Join(dir, filepath.Base(name)+".json"))
-	if err != nil {
-		return nil, refuse(api.ExitUnreachable, "the cluster's inventory: %w", err)
-	}
-	var inv struct {
-		Nodes []struct {
-			Platform string `json:"platform"`
-		} `json:"nodes"`
-	}
-	if err := json.Unmarshal(b, &inv); err != nil {
-		return nil, refuse(api.ExitUnreachable, "the cluster's inventory %s is damaged: %w", name, err)
-	}
-	var platforms []string
-	for _, n := range inv.Nodes {
-		if n.Platform != "" && !slices.Contains(platforms, n.Platform) {
-			platforms = append(platforms, n.Platform)
+	for _, part := range parts {
+		r, err := st.lookupIn(part, w, subdirs)
+		if errors.Is(err, fs.ErrPermission) {
+			continue // the storage knows less of this user's groups
+		}
+		if err != nil {
+			return nil, err
+		}
+		if r.ready() {
+			return r, nil
+		}
+		if len(r.platforms) > len(best.platforms) {
+			best = r
 		}
 	}
-	slices.Sort(platforms)
-	return platforms, nil
+	return best, nil
 }
 
-// lookup says what of the wanted environment is published.
-func (st *submitStore) lookup(w *wanted) (*readiness, error) {
-	var r readiness
-	files := prepared.Store{Root: st.root}
+func (st *submitStore) lookupIn(files prepared.Store, w *wanted, subdirs []string) (*readiness, error) {
+	r := readiness{store: files}
 	env, err := files.Environment(w.digest, w.name)
 	var unknown *prepared.UnknownEnvironmentError
 	switch {
@@ -102,19 +87,15 @@ func (st *submitStore) lookup(w *wanted) (*readiness, error) {
 	case err != nil:
 		return nil, refuse(api.ExitUnreachable, "the store's index of the lock: %w", err)
 	case env == nil:
+		r.missing = subdirs
 		return &r, nil // preparing makes it, or tells in full why it cannot be
 	}
 	r.id, r.lockPlatforms, r.trees = env.ID, env.Platforms, env.Trees
-	r.stored = w.actDigest == "" || w.inline() != nil || st.hasActivation(w)
-	if st.platforms == nil {
-		r.stored = false // no inventory yet: preparing takes one
-	}
-	known := false
-	for _, p := range st.platforms {
+	r.stored = w.actDigest == "" || w.inline() != nil || files.HasActivation(w.digest, w.actDigest)
+	for _, p := range subdirs {
 		if !slices.Contains(env.Platforms, p) {
-			continue
+			continue // a wish that has no Python there
 		}
-		known = true
 		has, err := files.Has(env, p)
 		if err != nil {
 			return nil, refuse(api.ExitUnreachable, "the store: %w", err)
@@ -125,26 +106,23 @@ func (st *submitStore) lookup(w *wanted) (*readiness, error) {
 			r.missing = append(r.missing, p)
 		}
 	}
-	if st.platforms != nil && !known && env.Pythons != "" {
+	if len(r.platforms)+len(r.missing) == 0 {
 		return nil, refuse(api.ExitNoFit, "no node of the cluster fits: %s of %s (%s) is there for %s, the nodes are %s; next: hpcenv prepare -e %s says what the others lack",
-			w.name, w.shown, short(w.digest), strings.Join(env.Platforms, ", "), strings.Join(st.platforms, ", "), shellword.Quote(w.name))
-	}
-	if st.platforms != nil && !known {
-		return nil, refuse(api.ExitNoFit, "no node of the cluster fits: %s of %s (%s) is locked for %s, the nodes are %s; next: add a platform to the manifest and run `pixi lock`",
-			w.name, w.shown, short(w.digest), strings.Join(env.Platforms, ", "), strings.Join(st.platforms, ", "))
+			w.name, w.shown, short(w.digest), strings.Join(env.Platforms, ", "), strings.Join(subdirs, ", "), shellword.Quote(w.name))
 	}
 	return &r, nil
 }
 
-func (st *submitStore) hasActivation(w *wanted) bool {
-	return prepared.Store{Root: st.root}.HasActivation(w.digest, w.actDigest)
+// lockBytes returns the lock of an inherited pin, which was submitted before.
+// files is where the lock of an inherited pin lies.
+func (st *submitStore) files(w *wanted) prepared.Store {
+	return prepared.Store{Root: st.root}.Part(w.group)
 }
 
-// lockBytes returns a lock that was submitted before.
-func (st *submitStore) lockBytes(digest string) ([]byte, error) {
-	b, err := prepared.Store{Root: st.root}.Lock(digest)
+func (st *submitStore) lockBytes(w *wanted) ([]byte, error) {
+	b, err := prepared.Store{Root: st.root}.Part(w.group).Lock(w.digest)
 	if err != nil {
-		return nil, refuse(api.ExitUnreachable, "the job's lock %s is not in the store any more: %w; next: name the lock with --env-lock", short(digest), err)
+		return nil, refuse(api.ExitUnreachable, "the job's lock %s is not in the store any more: %w; next: name the lock with --env-lock", short(w.digest), err)
 	}
 	return b, nil
 }

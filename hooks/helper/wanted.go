@@ -32,9 +32,17 @@ type wanted struct {
 	shown  string
 	data   []byte
 	digest string
-	name   string
-	// before is the environment of an inherited pin; "" = there is none.
-	before string
+	// name of an environment; "" = the lock names several, and none was asked for.
+	name string
+	// python: the lock names no environments, and name is a wish.
+	python bool
+	// group in whose part of the store the lock of an inherited pin lies; "" = in the
+	// store itself.
+	group string
+	// before is the environment of an inherited pin, inherited the pin; "" and nil =
+	// there is none.
+	before    string
+	inherited *pin.Pin
 	// activation is the canonical JSON of the manifest's part, nil if none.
 	activation []byte
 	actDigest  string
@@ -57,10 +65,6 @@ func (w *wanted) inline() json.RawMessage {
 // wanted reads the lock that the options name, or takes that of the pin which
 // this process inherited.
 func (s *submission) wanted() (*wanted, error) {
-	name := s.name
-	if name == "" {
-		name = "default"
-	}
 	if s.lock == "" {
 		return s.wantedOfPin()
 	}
@@ -86,7 +90,7 @@ func (s *submission) wanted() (*wanted, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256(data)
-	w := &wanted{shown: abs, data: data, digest: hex.EncodeToString(sum[:]), name: name}
+	w := &wanted{shown: abs, data: data, digest: hex.EncodeToString(sum[:]), name: s.name}
 	if python := project.OpenPython(abs, data); python != nil {
 		return w, w.wish(python)
 	}
@@ -97,16 +101,34 @@ func (s *submission) wanted() (*wanted, error) {
 	if proj == nil {
 		return w, nil
 	}
-	if w.editable, err = editableOf(proj, name); err != nil {
-		return nil, err
-	}
 	if !satisfy.Frozen(os.Getenv("HPCENV_FROZEN")) {
 		if err := satisfy.Verify(proj, abs, data, satisfy.Memory()); err != nil {
 			return nil, refuse(api.ExitUsage, "%w", err)
 		}
 	}
 	w.project = proj
-	m, err := proj.Activation(name)
+	return w, nil
+}
+
+// of is what is wanted of one of the lock's environments, with what the manifest adds
+// to it.
+func (w *wanted) of(name string) (*wanted, error) {
+	one := *w
+	one.name = name
+	if p := w.inherited; p != nil && name == w.before {
+		one.activation, one.actDigest, one.overlay = p.Inline, p.Activation, p.Overlay
+		return &one, nil
+	} else if p != nil && !w.python {
+		return &one, one.manifestOf(p.LockPath)
+	}
+	if w.project == nil {
+		return &one, nil
+	}
+	var err error
+	if one.editable, err = editableOf(w.project, name); err != nil {
+		return nil, err
+	}
+	m, err := w.project.Activation(name)
 	var unknown *project.UnknownEnvironmentError
 	switch {
 	case errors.As(err, &unknown):
@@ -114,13 +136,17 @@ func (s *submission) wanted() (*wanted, error) {
 	case err != nil:
 		return nil, refuse(api.ExitUsage, "%w", err)
 	case m != nil:
-		w.activation, w.actDigest = project.Canonical(m)
+		one.activation, one.actDigest = project.Canonical(m)
 	}
-	return w, nil
+	return &one, nil
 }
 
 // wish turns a wish of a lock that names no environments into a name.
 func (w *wanted) wish(lock *project.PythonLock) error {
+	w.python = true
+	if w.name == "" {
+		w.name = "default"
+	}
 	names, err := lock.Names([]string{w.name}, false)
 	if err != nil {
 		return refuse(api.ExitUsage, "--env-name=%s of %s: %w; next: --env-name=default, --env-name=extra=NAME, --env-name=group=NAME (several with commas)", w.name, w.shown, err)
@@ -135,7 +161,7 @@ func (s *submission) wishOfPin(st *submitStore, w *wanted) error {
 	if w.data != nil || s.name == "" {
 		return nil
 	}
-	data, err := st.lockBytes(w.digest)
+	data, err := st.lockBytes(w)
 	if err != nil {
 		return err
 	}
@@ -172,15 +198,9 @@ func (s *submission) wantedOfPin() (*wanted, error) {
 	if err != nil {
 		return nil, refuse(api.ExitUsage, "%w; next: name the lock with --env-lock", err)
 	}
-	w := &wanted{shown: p.LockPath, digest: p.Lock, name: p.Environment, before: p.Environment}
+	w := &wanted{shown: p.LockPath, digest: p.Lock, name: p.Environment, before: p.Environment, group: p.Group, inherited: p}
 	if s.name != "" {
 		w.name = s.name
-	}
-	if w.name == p.Environment {
-		w.actDigest, w.activation = p.Activation, p.Inline
-		w.overlay = p.Overlay
-	} else if err := w.manifestOf(p.LockPath); err != nil {
-		return nil, err
 	}
 	if s.store == "" || p.Store != "" {
 		s.store = p.Store

@@ -9,9 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/hpcenv/hpcenv/envs/editable"
+	"github.com/hpcenv/hpcenv/hooks/selection"
 )
 
 const (
@@ -35,6 +37,9 @@ type Delivery string
 const (
 	// Tree: the cluster's store; its trees are bound at the prefix root.
 	Tree Delivery = "tree"
+	// Private: a group's part of the cluster's store; its trees are bound at the prefix
+	// root, for the step's own tasks alone.
+	Private Delivery = "private"
 	// Own: a user's own store; the tree is the prefix, root mounts nothing.
 	Own Delivery = "own"
 )
@@ -46,9 +51,35 @@ type Pin struct {
 	// messages only.
 	Lock     string `json:"lock"`
 	LockPath string `json:"path,omitempty"`
-	// Environment is the name that was chosen, Named whether the user named it.
+	// Choice is what nodes get, where Plan does not say another; the only one of most
+	// jobs. Its fields stand beside the pin's own.
+	Choice
+	// Others are what further kinds of node get.
+	Others []Choice `json:"others,omitempty"`
+	// Named: the user named the environment.
+	Named bool `json:"named,omitempty"`
+	// Plan says which kind of node gets which of the choices; nil = all get Choice, and
+	// nothing was judged.
+	Plan *selection.PinnedPlan `json:"plan,omitempty"`
+	// Snapshot is the digest of what was known of the cluster's nodes, Description that of
+	// what the lock asks of nodes; "" = the store does not have it.
+	Snapshot    string `json:"snap,omitempty"`
+	Description string `json:"desc,omitempty"`
+	// Store is set for a user's own store only. Nodes know the cluster's.
+	Store string `json:"store,omitempty"`
+	// Group is set if the environment lies in a group's part of the cluster's store:
+	// the folder's name below private/, which is the group's number.
+	Group string `json:"group,omitempty"`
+	// Step: an srun inside a job chose for its own step; it wins over the job's.
+	Step bool `json:"step,omitempty"`
+	// Token is random; it binds a submission to its lease.
+	Token string `json:"token,omitempty"`
+}
+
+// Choice is one environment of the lock.
+type Choice struct {
+	// Environment is its name.
 	Environment string `json:"env"`
-	Named       bool   `json:"named,omitempty"`
 	// ID of the environment; it covers all platforms.
 	ID string `json:"id"`
 	// Platforms (conda subdirs) that the lock has for the environment.
@@ -60,12 +91,21 @@ type Pin struct {
 	Inline     json.RawMessage `json:"inline,omitempty"`
 	// Overlay is what the user's own project adds to the environment; nil = nothing.
 	Overlay *Overlay `json:"overlay,omitempty"`
-	// Store is set for a user's own store only. Nodes know the cluster's.
-	Store string `json:"store,omitempty"`
-	// Step: an srun inside a job chose for its own step; it wins over the job's.
-	Step bool `json:"step,omitempty"`
-	// Token is random; it binds a submission to its lease.
-	Token string `json:"token,omitempty"`
+}
+
+// Take makes an environment that the pin has the pin's Choice. False: the pin does not
+// have it.
+func (p *Pin) Take(environment string) bool {
+	if p.Environment == environment {
+		return true
+	}
+	for i := range p.Others {
+		if p.Others[i].Environment == environment {
+			p.Choice, p.Others[i] = p.Others[i], p.Choice
+			return true
+		}
+	}
+	return false
 }
 
 // Overlay says where the files lie that activation adds to an environment, and
@@ -82,7 +122,7 @@ type Overlay struct {
 }
 
 // OverlayDir is the overlay's directory for a platform; "" = there is none.
-func (p *Pin) OverlayDir(platform string) string {
+func (p *Choice) OverlayDir(platform string) string {
 	if p.Overlay == nil {
 		return ""
 	}
@@ -91,10 +131,25 @@ func (p *Pin) OverlayDir(platform string) string {
 
 // Delivery of the pin.
 func (p *Pin) Delivery() Delivery {
-	if p.Store != "" {
+	switch {
+	case p.Store != "":
 		return Own
+	case p.Group != "":
+		return Private
 	}
 	return Tree
+}
+
+// Within is the part of the cluster's store, at store on this host, in which the
+// environment lies, or the user's own store.
+func (p *Pin) Within(store string) string {
+	switch p.Delivery() {
+	case Own:
+		return p.Store
+	case Private:
+		return filepath.Join(store, "private", p.Group)
+	}
+	return store
 }
 
 // Encode returns the wire form "1:DELIVERY:JSON", or an error of class ErrPin
@@ -146,6 +201,27 @@ func (p *Pin) check() error {
 	switch {
 	case !isHex(p.Lock, 64):
 		return fmt.Errorf("%w: lock digest %q is not 64 hex digits", ErrPin, p.Lock)
+	case p.Snapshot != "" && !isHex(p.Snapshot, 64), p.Description != "" && !isHex(p.Description, 64):
+		return fmt.Errorf("%w: digests of nodes and description (%q, %q) are not 64 hex digits", ErrPin, p.Snapshot, p.Description)
+	case p.Store != "" && (!filepath.IsAbs(p.Store) || filepath.Clean(p.Store) != p.Store):
+		return fmt.Errorf("%w: store %q is not a clean absolute path", ErrPin, p.Store)
+	}
+	if p.Group != "" && (p.Store != "" || !isGroup(p.Group)) {
+		return fmt.Errorf("%w: group %q is not the number of a group of the cluster's store", ErrPin, p.Group)
+	}
+	if err := p.Choice.check(); err != nil {
+		return err
+	}
+	for i := range p.Others {
+		if err := p.Others[i].check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Choice) check() error {
+	switch {
 	case !isHex(p.ID, 32):
 		return fmt.Errorf("%w: environment id %q is not 32 hex digits", ErrPin, p.ID)
 	case p.Activation != "" && !isHex(p.Activation, 64):
@@ -154,8 +230,6 @@ func (p *Pin) check() error {
 		return fmt.Errorf("%w: environment name %q", ErrPin, p.Environment)
 	case p.Overlay != nil && (!filepath.IsAbs(p.Overlay.Dir) || filepath.Clean(p.Overlay.Dir) != p.Overlay.Dir || strings.ContainsAny(p.Overlay.Dir, "\x00\n:")):
 		return fmt.Errorf("%w: overlay %q is not a clean absolute path without colons", ErrPin, p.Overlay.Dir)
-	case p.Store != "" && (!filepath.IsAbs(p.Store) || filepath.Clean(p.Store) != p.Store):
-		return fmt.Errorf("%w: store %q is not a clean absolute path", ErrPin, p.Store)
 	}
 	for _, name := range p.Platforms {
 		if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00\n") {
@@ -166,13 +240,19 @@ func (p *Pin) check() error {
 }
 
 // HasPlatform tells whether the lock has the environment for a conda subdir.
-func (p *Pin) HasPlatform(subdir string) bool {
+func (p *Choice) HasPlatform(subdir string) bool {
 	for _, s := range p.Platforms {
 		if s == subdir {
 			return true
 		}
 	}
 	return false
+}
+
+// isGroup: a group's number as the system writes it.
+func isGroup(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 32)
+	return err == nil && strconv.FormatUint(n, 10) == s
 }
 
 func isHex(s string, n int) bool {

@@ -12,9 +12,11 @@ import (
 
 func sample() *Pin {
 	return &Pin{
-		Lock: strings.Repeat("ab", 32), LockPath: "/p/pixi.lock", Environment: "default",
-		ID: strings.Repeat("0f", 16), Platforms: []string{"linux-64", "linux-aarch64"},
-		Activation: strings.Repeat("cd", 32), Token: "t",
+		Lock: strings.Repeat("ab", 32), LockPath: "/p/pixi.lock", Token: "t",
+		Choice: Choice{
+			Environment: "default", ID: strings.Repeat("0f", 16), Platforms: []string{"linux-64", "linux-aarch64"},
+			Activation: strings.Repeat("cd", 32),
+		},
 	}
 }
 

@@ -26,6 +26,9 @@ const maxFile = 64 << 20
 type Store struct {
 	// Root is its directory.
 	Root string
+	// Group is the number of the only group that may read the store, which then is a
+	// part of the cluster's (Parts); "" = everybody may, or it is the user's own.
+	Group string
 	// Patient: what is not there is looked for again for half a second, since a
 	// network file system may not show yet what was published a moment ago. For
 	// callers who know that it must be there.
@@ -205,6 +208,22 @@ func (s Store) HasActivation(lockDigest, digest string) bool {
 
 func (s Store) activation(lockDigest, digest string) string {
 	return filepath.Join(s.lockDir(lockDigest), "activation", digest+".json")
+}
+
+// Description returns what a lock asks of nodes (planning.Description), by its digest,
+// unread. An error that it is not there wraps fs.ErrNotExist.
+func (s Store) Description(lockDigest, digest string) ([]byte, error) {
+	return s.read(s.description(lockDigest, digest))
+}
+
+// HasDescription tells whether Description would find it.
+func (s Store) HasDescription(lockDigest, digest string) bool {
+	_, err := s.stat(s.description(lockDigest, digest))
+	return err == nil
+}
+
+func (s Store) description(lockDigest, digest string) string {
+	return filepath.Join(s.lockDir(lockDigest), "description", digest+".json")
 }
 
 // lockDir is where a lock and what belongs to it are kept (lockfile.Index).

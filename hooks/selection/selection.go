@@ -21,7 +21,8 @@ type Environment struct {
 	// Rank is its place in the manifest's `[tool.hpcenv] environments`, from 1; 0 =
 	// not listed.
 	Rank int `json:"rank,omitempty"`
-	// Platforms it is locked for.
+	// Platforms it is locked for; of several with one subdir the first that fits is
+	// taken, unless only a later one uses the GPU that a node has.
 	Platforms []Candidate `json:"platforms"`
 }
 
@@ -33,6 +34,10 @@ type Candidate struct {
 	// Requirements that a node must fulfil, and what it communicates with.
 	Requirements []requirement.Requirement `json:"requirements,omitempty"`
 	Stack        stack.Stack               `json:"stack"`
+	// Alignment in bytes of the most narrowly laid out program or library, which a
+	// node's pages must not exceed, and the package it is from; 0 = not known.
+	Alignment        int    `json:"alignment,omitempty"`
+	AlignmentPackage string `json:"alignment_package,omitempty"`
 	// Problem: why it cannot be made at all.
 	Problem string `json:"problem,omitempty"`
 }
@@ -48,8 +53,7 @@ type Kind struct {
 	Ancestors []string              `json:"ancestors,omitempty"`
 	// PageSize in bytes, 0 = not known.
 	PageSize int `json:"page_size,omitempty"`
-	// Networks that are active, by facts.Network.Kind, in the order of
-	// facts.NetworkKinds: fabrics before Ethernet.
+	// Networks that are active, by facts.Network.Kind, the fastest first.
 	Networks []string `json:"networks,omitempty"`
 	// GPU: it has a usable one. Driver is its driver's version.
 	GPU    bool   `json:"gpu,omitempty"`

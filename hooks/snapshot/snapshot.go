@@ -42,6 +42,13 @@ type Snapshot struct {
 	Kinds []selection.Kind `json:"kinds"`
 	// Groups of nodes, in the order of their first names; every node is in one.
 	Groups []Group `json:"groups"`
+	// Rules is the digest of the site's selection rules (planning.ReadRules).
+	Rules string `json:"rules,omitempty"`
+	// Plugins of Slurm that change where jobs land; Federated: so does a federation.
+	Plugins   queries.Plugins `json:"plugins"`
+	Federated bool            `json:"federated,omitempty"`
+	// Enforced: the site's job_submit plugin keeps jobs where they were planned for.
+	Enforced bool `json:"enforced,omitempty"`
 	// Partitions by name.
 	Partitions []queries.Partition `json:"partitions,omitempty"`
 }

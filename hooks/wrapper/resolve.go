@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strconv"
 	"strings"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
@@ -19,7 +20,10 @@ import (
 
 // resolved is an environment that is in the store.
 type resolved struct {
-	store    string
+	// store is where it lies: the store, or a group's part of it.
+	store string
+	// group is the only one that may read it; "" = everybody may.
+	group    string
 	meta     *materialize.Meta
 	manifest *activation.Manifest
 	digest   string
@@ -61,13 +65,34 @@ func (o Options) resolve(ctx context.Context) (*resolved, error) {
 // fromStore looks for a lock that is prepared already; everything missing or
 // made by another linker just means that the service is asked.
 func (o Options) fromStore(r *resolved) (bool, error) {
+	whole := prepared.Store{Root: o.Store}
+	found, err := o.fromPart(r, whole)
+	if found || err != nil {
+		return found, err
+	}
+	parts, err := whole.Parts()
+	if err != nil {
+		return false, storeError(o.Store, err)
+	}
+	for _, part := range parts {
+		found, err := o.fromPart(r, part)
+		if found || err != nil {
+			return found, err
+		}
+	}
+	return false, nil
+}
+
+// fromPart is fromStore for the store itself, or for one group's part of it.
+func (o Options) fromPart(r *resolved, files prepared.Store) (bool, error) {
 	sum := sha256.Sum256(o.Request.Lock)
-	files := prepared.Store{Root: o.Store}
 	env, err := files.Environment(hex.EncodeToString(sum[:]), o.Environment)
 	var unknown *prepared.UnknownEnvironmentError
 	switch {
 	case errors.As(err, &unknown):
 		return false, nil // the service says so in full
+	case errors.Is(err, fs.ErrPermission) && files.Group != "":
+		return false, nil // the storage knows less of this user's groups
 	case err != nil:
 		return false, storeError(o.Store, err)
 	case env == nil, o.LinkScripts != "" && env.Scripts != o.LinkScripts,
@@ -81,7 +106,7 @@ func (o Options) fromStore(r *resolved) (bool, error) {
 	if err != nil {
 		return false, storeError(o.Store, err)
 	}
-	r.trees = env.Trees
+	r.store, r.group, r.trees = files.Root, files.Group, env.Trees
 	return true, nil
 }
 
@@ -104,10 +129,13 @@ func (o Options) prepare(ctx context.Context, r *resolved) error {
 	for _, n := range res.Notes {
 		fmt.Fprintln(o.Stderr, "hpcenv: note:", n)
 	}
-	id := ""
+	id, group := "", ""
 	for _, e := range res.Environments {
 		if e.Platform == o.Platform && e.Name == o.Environment {
 			id = e.ID
+			if e.Group != nil {
+				group = strconv.Itoa(*e.Group)
+			}
 		}
 	}
 	if id == "" {
@@ -124,7 +152,8 @@ func (o Options) prepare(ctx context.Context, r *resolved) error {
 		}
 		r.store = st.Store
 	}
-	files := prepared.Store{Root: r.store, Patient: true}
+	files := prepared.Store{Root: r.store, Patient: true}.Part(group)
+	r.store, r.group = files.Root, files.Group
 	if r.meta, err = files.Meta(id, o.Platform); err != nil {
 		return storeError(r.store, err)
 	}

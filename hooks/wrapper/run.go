@@ -64,6 +64,9 @@ func Hook(ctx context.Context, o Options, shell string) (int, error) {
 	if err != nil {
 		return failed(storeError(r.store, err))
 	}
+	if !there && r.group != "" {
+		return failed(api.Errorf(api.ExitUnreachable, "the environment was made with a credential and is for group %s only: it is attached for single programs, not on a host, and a hook cannot attach it to a shell that runs already\nnext: hpcenv shell, or hpcenv run -- COMMAND", r.group))
+	}
 	if !there {
 		return failed(api.Errorf(api.ExitUnreachable, "the environment is not attached on this host at %s, and a hook cannot attach it to a shell that runs already\nnext: hpcenv shell, or hpcenv run -- COMMAND; the administrator can bind %s there at boot", r.meta.Prefix, filepath.Join(r.store, "trees", o.Platform)))
 	}

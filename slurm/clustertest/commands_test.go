@@ -32,6 +32,7 @@ func (c *cluster) commands(t *testing.T) map[string]func(ts *testscript.TestScri
 		"verbs":          cmdVerbs,
 		"serve":          c.cmdServe,
 		"cover":          c.cmdCover,
+		"closed-project": c.cmdClosedProject(t),
 		"build-account":  c.cmdBuildAccount(t),
 		"python-project": c.cmdPythonProject(t),
 		"trace":          c.cmdTrace,

@@ -17,6 +17,8 @@ type Partition struct {
 	Nodes string `json:"nodes,omitempty"`
 	// Default: jobs that name no partition go there.
 	Default bool `json:"default,omitempty"`
+	// Alternate is the partition that gets its jobs while it is down; "" = none.
+	Alternate string `json:"alternate,omitempty"`
 	// Hidden from those who may not use it; RootOnly: only root submits to it.
 	Hidden   bool `json:"hidden,omitempty"`
 	RootOnly bool `json:"root_only,omitempty"`
@@ -41,7 +43,7 @@ func (c Client) Partitions(ctx context.Context) ([]Partition, error) {
 }
 
 var partitionFields = form{wanted: []string{
-	"AllowGroups", "AllowAccounts", "DenyAccounts", "AllowQos", "DenyQos", "Default", "Hidden", "Nodes", "RootOnly", "State",
+	"AllowGroups", "AllowAccounts", "DenyAccounts", "AllowQos", "DenyQos", "Alternate", "Default", "Hidden", "Nodes", "RootOnly", "State",
 }}
 
 // ParsePartitions reads the output of `scontrol show partition --oneliner`. No
@@ -52,7 +54,7 @@ func ParsePartitions(out []byte) ([]Partition, error) {
 	err := eachLine(out, "partition", func(name, text string) {
 		v := ordered(text, partitionFields)
 		p := Partition{
-			Name: name, Nodes: v["Nodes"], Default: v["Default"] == "YES", Hidden: v["Hidden"] == "YES", RootOnly: v["RootOnly"] == "YES",
+			Name: name, Nodes: v["Nodes"], Alternate: v["Alternate"], Default: v["Default"] == "YES", Hidden: v["Hidden"] == "YES", RootOnly: v["RootOnly"] == "YES",
 			AllowGroups: allowed(v["AllowGroups"]), AllowAccounts: allowed(v["AllowAccounts"]), AllowQOS: allowed(v["AllowQos"]),
 			DenyAccounts: set(v["DenyAccounts"]), DenyQOS: set(v["DenyQos"]), State: v["State"],
 		}

@@ -58,9 +58,7 @@ void attach_run(spank_t sp, const struct node *n)
 	args_add(&a, "--groups=%s", groups ? groups : "");
 	args_add(&a, "--run-dir=%s", c->run_dir);
 	args_add(&a, "--job=%u", n->job);
-	/* Without such a pin the helper asks the job's own file whether there is
-	 * anything to attach. */
-	args_add(&a, "--pinned=%d", n->pin && !strncmp(n->pin, "1:tree:", 7));
+	args_add(&a, "--pin=%s", n->pin ? n->pin : "");
 	if (a.failed || !groups) {
 		failed(n, CODE_FAILED, "out of memory");
 		goto end;
@@ -83,4 +81,24 @@ end:
 	n->region->attach = 1;
 	args_free(&a);
 	free(groups);
+}
+
+/* attach_apart is attach_run in mounts that the caller gets of its own: a
+ * slurmstepd for its step, or a task for itself. */
+void attach_apart(spank_t sp, const struct node *n)
+{
+	const char *what = n->alone ? "a task" : "the step", *next = "the administrator may choose mount=job or mount=host in plugstack.conf";
+	char why[320];
+	int err = mounts_private();
+
+	if (!err) {
+		attach_run(sp, n);
+		return;
+	}
+	if (n->alone)
+		next = "the administrator lets slurmstepd make mount namespaces, which environments of a group need";
+	snprintf(why, sizeof(why), "%s cannot get mounts of its own: %s%s; next: %s", what, strerror(err),
+		 err == EINVAL ? " (slurmd's root directory is not a mount point: bind it onto itself)" : "", next);
+	failed(n, CODE_FAILED, why);
+	n->region->attach = 1;
 }

@@ -135,6 +135,7 @@ struct node {
 	bool entered; /* by a srun from outside the job */
 	bool broken; /* out of memory at the start */
 	bool attach_wanted;
+	bool alone; /* each task attaches, in mounts of its own */
 	bool batch;
 	bool spans; /* the step has components of a heterogeneous job */
 	uint32_t job, step, nodeid, nnodes;
@@ -153,6 +154,7 @@ void node_end(spank_t sp, struct node *n);
 
 /* attach.c, activate.c */
 void attach_run(spank_t sp, const struct node *n);
+void attach_apart(spank_t sp, const struct node *n);
 int activate_run(spank_t sp, const struct node *n);
 int activate_apply(spank_t sp, const struct node *n);
 

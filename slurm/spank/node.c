@@ -1,6 +1,7 @@
 /* One slurmstepd (node_begin, node_end) and the tasks it forks. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,27 @@ static bool job_has_file(const struct node *n)
 	int len = snprintf(path, sizeof(path), "%s/job/%u", n->config->run_dir, n->job);
 
 	return len > 0 && (size_t)len < sizeof(path) && !access(path, F_OK);
+}
+
+/* What lies in a group's part of the store is for the tasks of its own step
+ * only, wherever the trees that all may read are attached. The pin says so, or
+ * what the prolog left, which may stand above it. */
+static bool of_group(const struct node *n)
+{
+	static const char start[] = "1:private:";
+	char text[sizeof(start)] = "", path[PATH_MAX];
+	int len = snprintf(path, sizeof(path), "%s/job/%u", n->config->run_dir, n->job);
+
+	if (n->pin && !strncmp(n->pin, start, sizeof(start) - 1))
+		return true;
+	if (len < 0 || (size_t)len >= sizeof(path))
+		return false;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+	if (fd < 0)
+		return false;
+	ssize_t got = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	return got == (ssize_t)sizeof(start) - 1 && !strcmp(text, start);
 }
 
 /* The node's name as Slurm has it is known in a task only. */
@@ -58,7 +80,6 @@ void node_begin(spank_t sp, const struct config *c, struct node *n)
 {
 	char **env = NULL;
 	const char *pin;
-	int err;
 
 	*n = (struct node){ .state = NODE_IDLE, .config = c };
 	if (spank_get_item(sp, S_JOB_STEPID, &n->step) != ESPANK_SUCCESS || n->step == STEP_EXTERN)
@@ -81,30 +102,25 @@ void node_begin(spank_t sp, const struct config *c, struct node *n)
 		return; /* node_task refuses */
 	/* The pin of a user's own store needs no root; but the file of the
 	 * step's own job stands above an inherited pin. */
-	n->attach_wanted = c->mount != MOUNT_HOST && (!pin || !strncmp(pin, "1:tree:", 7) || job_has_file(n));
-	if (!n->attach_wanted || c->mount != MOUNT_STEP)
-		return;
-	err = mounts_private();
-	if (!err) {
-		attach_run(sp, n);
-		return;
-	}
-	n->region->attach = 1;
-	n->region->attach_code = CODE_FAILED;
-	snprintf(n->region->message, sizeof(n->region->message),
-		 "the step cannot get mounts of its own: %s%s. The administrator may choose mount=job or mount=host in plugstack.conf.", strerror(err),
-		 err == EINVAL ? " (slurmd's root directory is not a mount point: bind it onto itself)" : "");
+	n->alone = c->mount != MOUNT_STEP && of_group(n);
+	n->attach_wanted = n->alone || (c->mount != MOUNT_HOST && (!pin || strncmp(pin, "1:own:", 6) || job_has_file(n)));
+	if (n->attach_wanted && c->mount == MOUNT_STEP)
+		attach_apart(sp, n);
 }
 
 /* node_task_privileged attaches where the job, not the step, has a mount
- * namespace: the task is already inside it. */
+ * namespace: the task is already inside it. There, and where the host has the
+ * trees, a group's are attached for this task alone: the slurmstepd may not
+ * leave its namespace before it has joined the job's, and others use those. */
 int node_task_privileged(spank_t sp, struct node *n)
 {
-	if (n->state != NODE_ACTIVE || !n->attach_wanted || n->config->mount != MOUNT_JOB || !n->region)
+	if (n->state != NODE_ACTIVE || !n->attach_wanted || n->config->mount == MOUNT_STEP || !n->region)
 		return 0;
 	if (region_lock(n->region, n->config->attach_timeout + 5))
 		return 0; /* node_task meets the same lock and says so */
-	if (!n->region->attach)
+	if (n->alone && !n->region->attach_code)
+		attach_apart(sp, n);
+	else if (!n->region->attach)
 		attach_run(sp, n);
 	region_unlock(n->region);
 	return 0;

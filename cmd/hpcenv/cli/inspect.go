@@ -96,6 +96,9 @@ func (a *app) inspectText(d *api.EnvironmentDetail, packages bool) error {
 		fmt.Fprintf(w, "environment\t%s\n", p.Name)
 		fmt.Fprintf(w, "lock\t%s\n", p.LockDigest)
 		fmt.Fprintf(w, "prefix\t%s\n", p.Prefix)
+		if p.Group != nil {
+			fmt.Fprintf(w, "only for\t%s\n", groupText(p.Group))
+		}
 		fmt.Fprintf(w, "tree digest\t%s\n", p.TreeDigest)
 		fmt.Fprintf(w, "created\t%s\n", created(p.Created))
 		fmt.Fprintf(w, "content\t%s, %s, %s\n", countedText(p.Packages, "package"), countedText(p.Files, "file"), bytesText(p.Bytes))

@@ -5,9 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os/user"
 	"slices"
+	"strconv"
 	"text/tabwriter"
 	"time"
 
@@ -119,13 +123,25 @@ func (a *app) noted(digest string) ([]api.Environment, error) {
 	if err != nil || c.Store == "" {
 		return nil, err
 	}
-	of, err := prepared.Store{Root: c.Store}.Environments(digest)
+	whole := prepared.Store{Root: c.Store}
+	parts, err := whole.Parts()
 	if err != nil {
-		return nil, api.Errorf(api.ExitUnreachable, "store %s: what it notes of the lock: %v\nnext: hpcenv prepare", c.Store, err)
+		return nil, api.Errorf(api.ExitUnreachable, "store %s: %v\nnext: is it mounted on this host?", c.Store, err)
 	}
 	var out []api.Environment
-	for _, name := range slices.Sorted(maps.Keys(of)) {
-		out = append(out, api.Environment{Name: name, ID: of[name].ID})
+	for _, part := range append([]prepared.Store{whole}, parts...) {
+		of, err := part.Environments(digest)
+		if part.Group != "" && errors.Is(err, fs.ErrPermission) {
+			continue // the storage knows less of this user's groups
+		}
+		if err != nil {
+			return nil, api.Errorf(api.ExitUnreachable, "store %s: what it notes of the lock: %v\nnext: hpcenv prepare", part.Root, err)
+		}
+		for _, name := range slices.Sorted(maps.Keys(of)) {
+			if !slices.ContainsFunc(out, func(e api.Environment) bool { return e.Name == name && e.ID == of[name].ID }) {
+				out = append(out, api.Environment{Name: name, ID: of[name].ID})
+			}
+		}
 	}
 	return out, nil
 }
@@ -167,12 +183,34 @@ func (a *app) listTable(envs []api.Environment, path string) error {
 		return err
 	}
 	w := tabwriter.NewWriter(plain{a.stdout}, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tENVIRONMENT\tPLATFORM\tPACKAGES\tFILES\tSIZE\tCREATED\tLOCK")
+	groups := slices.ContainsFunc(envs, func(e api.Environment) bool { return e.Group != nil })
+	title := "ID\tENVIRONMENT\tPLATFORM\tPACKAGES\tFILES\tSIZE\tCREATED\tLOCK"
+	if groups {
+		title += "\tONLY FOR"
+	}
+	fmt.Fprintln(w, title)
 	for _, e := range envs {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", short(e.ID), e.Name, e.Platform, e.Packages,
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s", short(e.ID), e.Name, e.Platform, e.Packages,
 			countText(e.Files), bytesText(e.Bytes), created(e.Created), short(e.LockDigest))
+		if groups {
+			fmt.Fprint(w, "\t", groupText(e.Group))
+		}
+		fmt.Fprintln(w)
 	}
 	return w.Flush()
+}
+
+// groupText is the only group that may read an environment, by name where that is
+// known.
+func groupText(gid *int) string {
+	if gid == nil {
+		return ""
+	}
+	number := strconv.Itoa(*gid)
+	if g, err := user.LookupGroupId(number); err == nil {
+		return "group " + g.Name
+	}
+	return "group " + number
 }
 
 // created prints an RFC 3339 time in the reader's zone.

@@ -65,18 +65,26 @@ func (a *app) known() lockinfo.Known {
 	if err != nil {
 		return nil // what a lock holds can be told without
 	}
+	parts, err := store.Parts()
+	if err != nil {
+		parts = nil // the same
+	}
+	parts = append([]*cache.Store{store}, parts...)
 	return func(sha256 string) (int, bool) {
-		m, err := store.Manifest(sha256)
-		if err != nil {
-			return 0, false
-		}
-		files := 0
-		for _, e := range m.Entries {
-			if e.Type != cache.EntryDir {
-				files++
+		for _, part := range parts {
+			m, err := part.Manifest(sha256)
+			if err != nil {
+				continue
 			}
+			files := 0
+			for _, e := range m.Entries {
+				if e.Type != cache.EntryDir {
+					files++
+				}
+			}
+			return files, true
 		}
-		return files, true
+		return 0, false
 	}
 }
 

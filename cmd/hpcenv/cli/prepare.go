@@ -139,9 +139,6 @@ func (a *app) prepared(ctx context.Context, svc api.Service, req *api.PrepareReq
 	}
 	fmt.Fprintf(a.stderr, "ready in %s: kept %d, new %d; %s files, %s\n", secondsText(r.Seconds), r.PackagesKept, r.PackagesNew, countText(files), bytesText(bytes))
 	a.costs(r)
-	if r.Private {
-		return nil // what it can be used for, its note has said
-	}
 	_, err := fmt.Fprintf(a.stderr, "next: %s\n", a.next(ctx, svc, req, r))
 	return err
 }

@@ -106,7 +106,13 @@ func (a *app) wrap(ctx context.Context, f wrapFlags, do func(context.Context, wr
 	}
 	shown := newProgress(a.stderr, header(req.Lock), showNew)
 	code, err := do(ctx, wrapper.Options{
-		Service:     func(context.Context) (api.Service, error) { return a.writer(false) },
+		Service: func(context.Context) (api.Service, error) {
+			svc, err := a.writer(false)
+			if err != nil {
+				return nil, err
+			}
+			return svc, a.bring(svc)
+		},
 		Store:       c.Store,
 		Request:     *req,
 		Environment: f.environment,

@@ -72,5 +72,8 @@ node_facts() {
 part_hpcenvd() {
 	mount -t proc proc /proc
 	export SLURM_CONF="$STATE/etc/slurm.conf" HOME="$STATE/daemon"
-	serve as_account hpcenvd "$STATE/sw/bin/hpcenvd" --config "$STATE/etc/hpcenvd.yaml"
+	# As AmbientCapabilities=CAP_CHOWN in its unit: what needed a credential is given
+	# to the group of who has it.
+	serve setpriv --reuid hpcenvd --regid "$(id -g hpcenvd)" --init-groups --inh-caps +chown --ambient-caps +chown \
+		"$STATE/sw/bin/hpcenvd" --config "$STATE/etc/hpcenvd.yaml"
 }

@@ -11,6 +11,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -51,10 +52,39 @@ func main() {
 }
 
 type source struct {
-	Microarchitectures map[string]microarchitecture `json:"microarchitectures"`
+	Microarchitectures ordered `json:"microarchitectures"`
 	Conversions        struct {
 		ArmVendors map[string]string `json:"arm_vendors"`
 	} `json:"conversions"`
+}
+
+// ordered keeps the order of the data: of two that are equally good, archspec
+// takes the first.
+type ordered struct {
+	names  []string
+	byName map[string]microarchitecture
+}
+
+func (o *ordered) UnmarshalJSON(b []byte) error {
+	if err := json.Unmarshal(b, &o.byName); err != nil {
+		return err
+	}
+	dec := json.NewDecoder(bytes.NewReader(b))
+	if _, err := dec.Token(); err != nil {
+		return err
+	}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		var skip json.RawMessage
+		if err := dec.Decode(&skip); err != nil {
+			return err
+		}
+		o.names = append(o.names, name.(string)) // a key is one
+	}
+	return nil
 }
 
 type microarchitecture struct {
@@ -84,7 +114,7 @@ func data(out io.Writer, file string) error {
 	written := map[string]bool{}
 	var write func(name string) error
 	write = func(name string) error { // parents first
-		m, ok := src.Microarchitectures[name]
+		m, ok := src.Microarchitectures.byName[name]
 		if !ok {
 			return fmt.Errorf("%s: %s is an ancestor, but not described", file, name)
 		}
@@ -105,12 +135,7 @@ func data(out io.Writer, file string) error {
 		_, err := fmt.Fprintf(out, "target %s %s %s %s %s\n", name, m.Vendor, dash(m.Part), dash(strings.Join(m.From, ",")), dash(strings.Join(m.Features, ",")))
 		return err
 	}
-	names := make([]string, 0, len(src.Microarchitectures))
-	for n := range src.Microarchitectures {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	for _, n := range names {
+	for _, n := range src.Microarchitectures.names {
 		if slices.Contains(families, family(src, n)) {
 			if err := write(n); err != nil {
 				return err
@@ -121,8 +146,8 @@ func data(out io.Writer, file string) error {
 }
 
 func family(src source, name string) string {
-	for range src.Microarchitectures {
-		from := src.Microarchitectures[name].From
+	for range src.Microarchitectures.names {
+		from := src.Microarchitectures.byName[name].From
 		if len(from) == 0 {
 			return name
 		}

@@ -33,7 +33,7 @@ static void tree(void)
 	begin("1:tree:{}");
 	CHECK(fake.mounts == 1);
 	CHECK_HAS(helper_log(), "--owner=77 --prefix-root=/opt/hpcenv/e --uid=1234 --gid=1235 --groups=7,8");
-	CHECK_HAS(helper_log(), "--job=42 --pinned=1 environment 0 ");
+	CHECK_HAS(helper_log(), "--job=42 --pin=1:tree:{} environment 0 ");
 	CHECK(run_tasks(8, "PATH=/e/bin:/usr/bin") == 0);
 	CHECK(run_tasks(1, "PYTHONPATH") == 99); /* unset in every task */
 	CHECK(helper_calls("attach") == 1);
@@ -64,14 +64,13 @@ static void job_file(void)
 	control_file("job/42", "");
 	begin(NULL);
 	CHECK(helper_calls("attach") == 1);
-	CHECK_HAS(helper_log(), "--job=42 --pinned=0 environment 0 ");
+	CHECK_HAS(helper_log(), "--job=42 --pin= environment 0 ");
 	CHECK(run_tasks(2, "PATH=/e/bin:/usr/bin") == 0);
 	CHECK_HAS(helper_log(), "--pin= --batch=0");
 	spank_unsetenv(NULL, ATTACH_VARIABLE);
 	begin("1:own:{}"); /* the job's own file stands above an inherited pin */
 	CHECK(helper_calls("attach") == 2);
-	CHECK_HAS(helper_log(), "--job=42 --pinned=0 environment");
-	CHECK(!strstr(helper_log(), "--pinned=1"));
+	CHECK_HAS(helper_log(), "--job=42 --pin=1:own:{} environment");
 }
 
 static void mount_job(void)
@@ -89,6 +88,47 @@ static void mount_host(void)
 	begin("1:tree:{}");
 	CHECK(run_tasks(2, "PATH=/e/bin:/usr/bin") == 0);
 	CHECK(!fake.mounts && !helper_calls("attach"));
+}
+
+/* A group's environments: for the step, or for each task, alone. */
+static void group_step(void)
+{
+	begin("1:private:{}");
+	CHECK(fake.mounts == 1 && helper_calls("attach") == 1);
+	CHECK_HAS(helper_log(), "--pin=1:private:{} environment 0 ");
+	CHECK(run_tasks(3, "PATH=/e/bin:/usr/bin") == 0);
+	CHECK(helper_calls("attach") == 1 && helper_calls("activate") == 1);
+}
+
+static void group_tasks(void)
+{
+	arguments("mount=host", NULL);
+	begin("1:private:{}");
+	CHECK(!fake.mounts && !helper_calls("attach"));
+	CHECK(run_tasks(3, "PATH=/e/bin:/usr/bin") == 0);
+	CHECK(helper_calls("attach") == 3 && helper_calls("activate") == 1);
+	fake.mounts_rc = EPERM; /* never in mounts that others use, too */
+	begin("1:private:{}");
+	CHECK(run_tasks(3, "") == CODE_FAILED);
+	CHECK(said_once("a task cannot get mounts of its own: Operation not permitted"));
+	CHECK(helper_calls("attach") == 3);
+}
+
+static void group_file(void)
+{
+	char path[128];
+
+	arguments("mount=job", NULL);
+	snprintf(path, sizeof(path), "%s/job", dir);
+	CHECK(!mkdir(path, 0755));
+	control_file("job/42", "1:private:{}");
+	begin("1:tree:{}");
+	CHECK(run_tasks(2, "PATH=/e/bin:/usr/bin") == 0);
+	CHECK(helper_calls("attach") == 2);
+	control_file("job/42", "1:privat");
+	begin("1:tree:{}");
+	CHECK(run_tasks(2, "PATH=/e/bin:/usr/bin") == 0);
+	CHECK(helper_calls("attach") == 3);
 }
 
 static void no_namespace(void)
@@ -254,6 +294,9 @@ const struct test tests_node[] = {
 	{ "node: a step from outside reads the job's file", job_file },
 	{ "node: mount=job", mount_job },
 	{ "node: mount=host", mount_host },
+	{ "node: a group's environment, for a step", group_step },
+	{ "node: a group's environment, for tasks", group_tasks },
+	{ "node: a group's environment, by the job's file", group_file },
 	{ "node: no mount namespace", no_namespace },
 	{ "node: attach fails", attach_fails },
 	{ "node: attach hangs", attach_hangs },

@@ -1,0 +1,148 @@
+package helper
+
+import (
+	"context"
+	"errors"
+
+	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/hooks/facts"
+	"github.com/hpcenv/hpcenv/hooks/pin"
+	"github.com/hpcenv/hpcenv/hooks/planning"
+	"github.com/hpcenv/hpcenv/hooks/prepared"
+	"github.com/hpcenv/hpcenv/hooks/selection"
+	"github.com/hpcenv/hpcenv/slurm/hostlist"
+)
+
+// decision is what this node does beyond attaching the pin's Choice.
+type decision struct {
+	// settings are variables for its network.
+	settings map[string]string
+	// warnings for the user, once on the node.
+	warnings []string
+}
+
+// decide makes what this node gets the pin's Choice: from the node's own facts, which
+// record holds, and the pin. It talks to nobody. A plan that left the communication
+// stack open is decided from the job's nodes, by every node alike. env is a lookup of
+// the job's variables.
+func decide(ctx context.Context, p *pin.Pin, store, record string, env func(string) (string, bool)) (*decision, error) {
+	if p.Plan == nil {
+		return new(decision), nil
+	}
+	f, _ := facts.Load(ctx, record) // without a record they were read now
+	kind := selection.KindOf(f, env)
+	n := &decider{pin: p, root: p.Within(store), cluster: store}
+	if p.Store != "" {
+		n.cluster = p.Store
+	}
+	if err := n.resolve(env); err != nil {
+		return nil, n.refusal(err)
+	}
+	d, err := p.Plan.Decide(&kind, n.load)
+	if err == nil && d.Fresh {
+		err = n.changed(d)
+	}
+	if err != nil {
+		return nil, n.refusal(err)
+	}
+	if !p.Take(d.Environment) {
+		return nil, refuse(api.ExitLate, "this node (%s) was not there, or was another one, when the job was submitted: it gets %s of %s, which was not prepared for it; next: submit again", kind.Label, d.Environment, orUnknown(p.LockPath))
+	}
+	out := &decision{settings: map[string]string{}}
+	for _, s := range d.Settings(nil, env) {
+		if !s.Kept {
+			out.settings[s.Name] = s.Value
+		}
+	}
+	if d.Forced {
+		out.warnings = d.Warnings
+	}
+	return out, nil
+}
+
+// decider reads what a decision may need beside facts and pin.
+type decider struct {
+	pin *pin.Pin
+	// root is the part of the store that has the lock, cluster the store itself.
+	root, cluster string
+}
+
+// resolve decides an open plan by the kinds of the job's nodes as they were known when
+// it was submitted.
+func (n *decider) resolve(env func(string) (string, bool)) error {
+	if n.pin.Plan.Decided || n.pin.Plan.AloneEach {
+		return nil
+	}
+	list, ok := env("SLURM_JOB_NODELIST")
+	if !ok {
+		return refuse(api.ExitFailed, "the communication stack of this job is to be decided by its nodes, and SLURM_JOB_NODELIST does not say which they are; next: submit again with --env-name=NAME")
+	}
+	names, err := hostlist.Expand(list)
+	if err != nil {
+		return refuse(api.ExitFailed, "SLURM_JOB_NODELIST: %w", err)
+	}
+	c, err := planning.ReadClusterAt(n.cluster, n.pin.Snapshot)
+	if err != nil {
+		return refuse(api.ExitUnreachable, "the cluster's nodes as they were when the job was submitted: %w; next: submit again", err)
+	}
+	var digests []string
+	for _, name := range names {
+		if k := c.KindOf(name); k != nil {
+			digests = append(digests, k.Digest)
+		}
+	}
+	done, err := n.pin.Plan.Resolve(digests)
+	if err == nil {
+		n.pin.Plan = done
+	}
+	return err
+}
+
+// load reads what a kind is selected from that the plan does not have.
+func (n *decider) load(rules string) (*selection.Loaded, error) {
+	if n.pin.Description == "" {
+		return nil, refuse(api.ExitLate, "what %s asks of nodes is not in the store; next: hpcenv prepare, and submit again", orUnknown(n.pin.LockPath))
+	}
+	data, err := prepared.Store{Root: n.root, Patient: true}.Description(n.pin.Lock, n.pin.Description)
+	if err != nil {
+		return nil, refuse(api.ExitUnreachable, "what the lock asks of nodes: %w; next: submit again", err)
+	}
+	d, err := planning.Decode(data)
+	if err != nil {
+		return nil, refuse(api.ExitUnreachable, "%w; next: tell the administrator", err)
+	}
+	r, err := planning.ReadRules(n.cluster, rules)
+	if err != nil {
+		return nil, err
+	}
+	return &selection.Loaded{Environments: d.Environments, Rules: r}, nil
+}
+
+// changed is the error of a node that was looked at before the job was submitted, has
+// changed since, and now would get something else.
+func (n *decider) changed(d *selection.Decision) error {
+	c, err := planning.ReadClusterAt(n.cluster, n.pin.Snapshot)
+	if err != nil {
+		return nil // what was known is gone; the fresh decision fits, and that is what counts
+	}
+	before := c.KindOf(nodeName())
+	if before == nil || before.Assumed {
+		return nil
+	}
+	return n.pin.Plan.Changed(before.Digest, d)
+}
+
+// refusal gives a selection's errors their exit codes.
+func (n *decider) refusal(err error) error {
+	var v *verdict
+	if errors.As(err, &v) {
+		return err
+	}
+	code := api.ExitFailed
+	for _, class := range []error{selection.ErrNoFit, selection.ErrChanged, selection.ErrFamilies, selection.ErrAmbiguous} {
+		if errors.Is(err, class) {
+			code = api.ExitNoFit
+		}
+	}
+	return refuse(code, "%s (%s): %w", orUnknown(n.pin.LockPath), short(n.pin.Lock), err)
+}

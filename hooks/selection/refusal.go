@@ -1,0 +1,261 @@
+package selection
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Error says why there is no plan: the table of all kinds, and what would work.
+type Error struct {
+	// Class is ErrNoFit, ErrAmbiguous or ErrFamilies.
+	Class error
+	// Plan has a row for each kind: what it would get by itself, and what it does not
+	// get and why.
+	Plan *Plan
+	// Tied are the environments between which nothing decides (ErrAmbiguous).
+	Tied []string
+	// Common are environments that the whole job could run if they were named.
+	Common []Common
+}
+
+// Common is an environment that runs on all nodes of a job.
+type Common struct {
+	Environment string `json:"environment"`
+	Wire        Wire   `json:"wire"`
+	// TCP: the nodes on which it leaves the fabric unused.
+	TCP []string `json:"tcp,omitempty"`
+	// GPU: it uses GPUs.
+	GPU bool `json:"gpu,omitempty"`
+}
+
+// Unwrap makes the class known to errors.Is.
+func (e *Error) Unwrap() error { return e.Class }
+
+// Error is the sentence, the table and the next step.
+func (e *Error) Error() string {
+	text := e.Sentence()
+	for _, line := range e.Table() {
+		text += "\n  " + line
+	}
+	if options := e.Options(); len(options) > 0 {
+		text += "\nnext: " + strings.Join(options, "; ")
+	}
+	return text
+}
+
+// Sentence says in one line what is wrong.
+func (e *Error) Sentence() string {
+	switch e.Class {
+	case ErrAmbiguous:
+		return fmt.Sprintf("%s: %s", e.Class, strings.Join(e.Tied, ", "))
+	case ErrNoFit:
+		var names []string
+		for i := range e.Plan.Rows {
+			if r := &e.Plan.Rows[i]; r.Problem != "" {
+				names = append(names, r.name())
+			}
+		}
+		slices.Sort(names)
+		return fmt.Sprintf("%s %s", e.Class, strings.Join(names, ", "))
+	}
+	var wires []string
+	for i := range e.Plan.Rows {
+		if c := e.Plan.Rows[i].Choice; c != nil {
+			wires = append(wires, Wire{c.Family, c.MPI}.String())
+		}
+	}
+	slices.Sort(wires)
+	return fmt.Sprintf("%s (%s)", e.Class, strings.Join(slices.Compact(wires), " / "))
+}
+
+// Table lists nodes × environment × what there is to say, as aligned lines. Of
+// ErrNoFit it has the nodes that nothing fits, of the others all.
+func (e *Error) Table() []string {
+	var cells [][3]string
+	for i := range e.Plan.Rows {
+		r := &e.Plan.Rows[i]
+		if r.Choice != nil {
+			if e.Class != ErrNoFit {
+				cells = append(cells, [3]string{r.name(), r.Choice.Environment, r.Because})
+			}
+			continue
+		}
+		if e.Class == ErrNoFit && r.Problem == "" {
+			continue
+		}
+		rejected := slices.Clone(r.Rejected)
+		named := e.Plan.Wish.Environment
+		for _, x := range rejected {
+			if named == "" || x.Environment == named {
+				cells = append(cells, [3]string{r.name(), x.Environment, x.Text()})
+			}
+		}
+	}
+	slices.SortStableFunc(cells, func(a, b [3]string) int { return strings.Compare(a[0], b[0]) })
+	var width [2]int
+	for _, c := range cells {
+		width[0], width[1] = max(width[0], len(c[0])), max(width[1], len(c[1]))
+	}
+	out := make([]string, len(cells))
+	for i, c := range cells {
+		out[i] = strings.TrimRight(fmt.Sprintf("%-*s  %-*s  %s", width[0], c[0], width[1], c[1], c[2]), " ")
+	}
+	return out
+}
+
+// maxOptions is how many environments a text offers; Common has all.
+const maxOptions = 3
+
+// Options are what would work, each a phrase for a "next:" line.
+func (e *Error) Options() []string {
+	var out []string
+	kinds := len(e.Plan.Rows)
+	where := "all of them"
+	switch kinds {
+	case 1:
+		where = "these nodes"
+	case 2:
+		where = "both"
+	}
+	for _, c := range e.Common[:min(len(e.Common), maxOptions)] {
+		text := fmt.Sprintf("--env-name=%s runs on %s", c.Environment, where)
+		if len(c.TCP) > 0 && kinds > 1 {
+			text += ", TCP on " + strings.Join(c.TCP, ", ")
+		} else if len(c.TCP) > 0 {
+			text += ", over TCP"
+		}
+		if e.Plan.Wish.GPU && !c.GPU {
+			text += ", without GPU"
+		}
+		out = append(out, text)
+	}
+	switch {
+	case e.Class == ErrFamilies:
+		out = append(out, "or one job, or one component of a heterogeneous job, for each communication stack")
+	case e.Class == ErrNoFit && e.Plan.Wish.Environment != "" && e.Plan.Wish.Check == Strict && e.couldBeForced():
+		out = append(out, "--env-check=warn runs "+e.Plan.Wish.Environment+" all the same")
+	}
+	return out
+}
+
+// couldBeForced: the named environment is there for every kind, and only does not
+// fit.
+func (e *Error) couldBeForced() bool {
+	for i := range e.Plan.Rows {
+		r := &e.Plan.Rows[i]
+		if r.Problem != "" && !slices.ContainsFunc(r.Rejected, func(x Rejected) bool {
+			return x.Environment == e.Plan.Wish.Environment && x.Platform != "" && !x.Fits && !x.broken
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// fail makes the error of a class. Each kind's row gets what it would have alone.
+func (s *selector) fail(class error, plan *Plan) *Error {
+	e := &Error{Class: class, Plan: plan}
+	for i := range s.kinds {
+		if len(s.options[i]) == 0 || plan.Rows[i].Choice != nil {
+			continue
+		}
+		if w, mixed, out := resolve(s.options[i : i+1]); out == decided {
+			s.give(plan, i, w, mixed)
+		}
+	}
+	if class == ErrAmbiguous {
+		e.Tied = s.tied()
+	}
+	e.Common = s.common()
+	return e
+}
+
+// tied lists the environments that are first somewhere and between which nothing
+// decides.
+func (s *selector) tied() []string {
+	var out []string
+	for _, j := range s.kinds {
+		all := j.eligible(func(*judged) bool { return true })
+		if len(all) == 0 {
+			continue
+		}
+		first := slices.MinFunc(all, func(a, b *judged) int { return a.place.compare(b.place) })
+		var names []string
+		for _, c := range all {
+			if c.place == first.place {
+				names = append(names, c.env.Name)
+			}
+		}
+		slices.Sort(names)
+		if names = slices.Compact(names); len(names) > 1 {
+			out = append(out, names...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// common lists environments that fit all kinds under one wire, if they are named:
+// those that use GPUs, if there are any, and that leave the fewest fabrics unused
+// first.
+func (s *selector) common() []Common {
+	var out []Common
+	for _, env := range s.envs {
+		if s.wish.Environment == env.Name {
+			continue
+		}
+		var best *Common
+		for _, w := range s.allWires(env) {
+			c := Common{Environment: env.Name, Wire: w, GPU: true}
+			for _, j := range s.kinds {
+				i := slices.IndexFunc(j.cands, func(x *judged) bool {
+					return x.env == env && x.fits && w.takes(&x.plat.Stack) && (s.wish.Wire == nil || s.wish.Wire.takes(&x.plat.Stack))
+				})
+				if i < 0 {
+					c.Environment = ""
+					break
+				}
+				x := j.cands[i]
+				c.GPU = c.GPU && usesGPU(&x.plat.Stack)
+				if x.place.slow > 0 && s.wish.MultiNode {
+					c.TCP = append(c.TCP, j.group.brief())
+				}
+			}
+			if c.Environment != "" && (best == nil || len(c.TCP) < len(best.TCP)) {
+				slices.Sort(c.TCP)
+				c.TCP = slices.Compact(c.TCP)
+				best = &c
+			}
+		}
+		if best != nil {
+			out = append(out, *best)
+		}
+	}
+	gpu := slices.ContainsFunc(s.kinds, func(j *judgement) bool { return j.group.Kind.GPU })
+	rank := func(c Common) int {
+		r := len(c.TCP) << 1
+		if gpu && !c.GPU {
+			r += len(s.kinds) << 2
+		}
+		if c.Environment != defaultName {
+			r++
+		}
+		return r
+	}
+	slices.SortStableFunc(out, func(a, b Common) int { return rank(a) - rank(b) })
+	return out
+}
+
+// allWires of an environment.
+func (s *selector) allWires(env *Environment) []Wire {
+	var out []Wire
+	for i := range env.Platforms {
+		st := &env.Platforms[i].Stack
+		if w := (Wire{st.Family, st.MPI}); !slices.Contains(out, w) {
+			out = append(out, w)
+		}
+	}
+	slices.SortFunc(out, Wire.compare)
+	return out
+}

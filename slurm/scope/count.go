@@ -1,0 +1,114 @@
+package scope
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+)
+
+var errCount = errors.New("it is no number of nodes")
+
+// nodeCount reads --nodes: N, MIN-MAX, or sizes joined by commas. max = 0: none is
+// given.
+func nodeCount(text string) (least, most int, err error) {
+	if strings.ContainsAny(text, ",:") {
+		for i, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(",:-", r) }) {
+			n, err := nodeNumber(word)
+			if err != nil {
+				return 0, 0, err
+			}
+			if i == 0 || n < least {
+				least = n
+			}
+			most = max(most, n)
+		}
+		if most == 0 {
+			return 0, 0, errCount
+		}
+		return least, most, nil
+	}
+	low, high, isRange := strings.Cut(text, "-")
+	if !isRange {
+		high = low
+	}
+	if low == "" && isRange {
+		low = "1"
+	}
+	if least, err = nodeNumber(low); err != nil {
+		return 0, 0, err
+	}
+	if most, err = nodeNumber(high); err != nil {
+		return 0, 0, err
+	}
+	return least, most, nil
+}
+
+func nodeNumber(s string) (int, error) {
+	s = strings.Trim(s, space)
+	factor := 1
+	switch {
+	case strings.HasSuffix(strings.ToLower(s), "k"):
+		factor, s = 1024, s[:len(s)-1]
+	case strings.HasSuffix(strings.ToLower(s), "m"):
+		factor, s = 1024*1024, s[:len(s)-1]
+	}
+	n, err := strconv.ParseInt(s, 10, 32)
+	if err != nil || n < 0 || n > 1<<30 {
+		return 0, errCount
+	}
+	return int(n) * factor, nil
+}
+
+// size is how many nodes a request can get.
+type size struct {
+	// most nodes, 0 = no bound is known.
+	most int
+	// perNode: no task and no total of GPUs asks for more nodes than are listed.
+	tasks int
+	// spreads: something else than tasks and --nodes may ask for more nodes.
+	spreads bool
+}
+
+// spreading options make tasks, or ask for more nodes, in ways that are not followed
+// here.
+var spreading = []string{
+	"gpus", "ntasks-per-gpu", "ntasks-per-tres", "ntasks-per-node", "sockets-per-node", "cores-per-socket", "threads-per-core", "extra-node-info",
+	"spread-job", "tres-per-task",
+}
+
+func (r request) size() size {
+	s := size{tasks: 1}
+	if r.unread != "" {
+		s.spreads = true
+	}
+	for _, name := range spreading {
+		if _, ok := r.values[name]; ok {
+			s.spreads = true
+		}
+	}
+	if text, ok := r.values["ntasks"]; ok {
+		n, err := strconv.Atoi(strings.Trim(text, space))
+		if err != nil || n < 1 {
+			s.spreads = true
+		}
+		s.tasks = n
+	}
+	if text, ok := r.values["nodes"]; ok {
+		least, most, err := nodeCount(text)
+		if err != nil {
+			s.spreads = true
+		} else {
+			s.most = most
+			s.tasks = max(s.tasks, least)
+		}
+	}
+	return s
+}
+
+// within tells whether a job that requires n nodes by name gets no others.
+func (s size) within(n int) bool {
+	if s.most > 0 {
+		return s.most <= n
+	}
+	return !s.spreads && s.tasks <= n
+}

@@ -1,0 +1,232 @@
+package scope
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hpcenv/hpcenv/slurm/queries"
+)
+
+// partitions are the names of those the job can be in; false = it can be anywhere.
+func (e *evaluation) partitions() (map[string]bool, bool) {
+	list, given := e.req.values["partition"]
+	if !given {
+		switch {
+		case e.req.unread != "":
+			e.out.because("%s", e.req.unread)
+			return nil, false
+		case e.req.values["reservation"] != "":
+			e.out.because("the partition is that of the reservation %s", e.req.values["reservation"])
+			return nil, false
+		case slices.ContainsFunc(e.cluster.Plugins.JobSubmit, fillsPartition):
+			e.out.because("slurmctld's job_submit plugin chooses the partition")
+			return nil, false
+		}
+	}
+	known := map[string]*queries.Partition{}
+	var todo []string
+	for i := range e.cluster.Partitions {
+		p := &e.cluster.Partitions[i]
+		known[p.Name] = p
+		if !given && p.Default {
+			todo = append(todo, p.Name)
+		}
+	}
+	if given {
+		todo = strings.Split(list, ",")
+	}
+	if len(todo) == 0 {
+		e.out.because("the cluster has no default partition that is known here")
+		return nil, false
+	}
+	in := map[string]bool{}
+	for len(todo) > 0 {
+		name := todo[0]
+		todo = todo[1:]
+		p := known[name]
+		if p == nil {
+			e.out.because("the partition %q is not known here", name)
+			return nil, false
+		}
+		if in[name] {
+			continue
+		}
+		in[name] = true
+		// Where jobs go while it is down.
+		if p.Alternate != "" {
+			todo = append(todo, p.Alternate)
+		}
+	}
+	return in, true
+}
+
+// constraint adds the test for features.
+func (e *evaluation) constraint(sz size) {
+	text, ok := e.req.values["constraint"]
+	e.out.Constraint = text
+	if !ok || text == "" {
+		return
+	}
+	c, err := parseConstraint(text)
+	switch {
+	case err != nil:
+		e.out.because("--constraint=%s: %v", text, err)
+		return
+	case !c.binds(sz.most):
+		e.out.because("--constraint=%s binds a number of nodes, the others may be any", text)
+		return
+	}
+	preferred := func([]string) bool { return false }
+	// While it tries the preferred features, slurmctld does not look at the others.
+	if prefer, ok := e.req.values["prefer"]; ok {
+		p, err := parseConstraint(prefer)
+		if err != nil || !p.binds(sz.most) {
+			e.out.because("--prefer=%s: nodes that are preferred need not have the features of --constraint", prefer)
+			return
+		}
+		preferred = p.match
+	} else if e.req.unread != "" {
+		return
+	}
+	e.fits = append(e.fits, func(n *queries.Node) bool { return c.match(n.Features) || preferred(n.Features) })
+}
+
+// resources adds the tests for GRES, and finds out whether GPUs are asked for.
+func (e *evaluation) resources() {
+	e.out.GPUsUnknown = e.req.unread != "" || e.req.doubt != ""
+	for _, o := range []struct{ option, name string }{
+		{"gres", ""}, {"gpus-per-node", "gpu"}, {"gpus-per-task", "gpu"}, {"gpus-per-socket", "gpu"}, {"gpus", "gpu"},
+	} {
+		text, ok := e.req.values[o.option]
+		if !ok {
+			continue
+		}
+		demands, err := parseGres(text, o.name)
+		if err != nil {
+			e.out.because("--%s=%s: %v", o.option, text, err)
+			e.out.GPUsUnknown = true
+			continue
+		}
+		for i := range demands {
+			e.out.GPUs = e.out.GPUs || isGPU(demands[i].name)
+			if o.option == "gpus" {
+				demands[i].count = 1 // a total: of each node at least one
+			}
+		}
+		all := o.option != "gpus"
+		e.fits = append(e.fits, func(n *queries.Node) bool {
+			has := func(d demand) bool { return d.has(n.Gres) }
+			if all || len(demands) == 0 {
+				return !slices.ContainsFunc(demands, func(d demand) bool { return !has(d) })
+			}
+			return slices.ContainsFunc(demands, has)
+		})
+	}
+	for _, option := range []string{"ntasks-per-gpu", "ntasks-per-tres", "tres-per-task"} {
+		if text, ok := e.req.values[option]; ok && (option != "tres-per-task" || strings.Contains(text, "gpu")) {
+			e.out.GPUs = true
+			e.out.because("--%s=%s does not narrow it", option, text)
+		}
+	}
+	if e.out.GPUs {
+		e.out.GPUsUnknown = false
+	}
+}
+
+// nodes puts the pieces together.
+func (e *evaluation) nodes(parts map[string]bool, sz size) {
+	drop := map[string]bool{}
+	if text, ok := e.req.values["exclude"]; ok {
+		names, err := e.sub.nodeNames(text)
+		if err != nil {
+			e.out.because("--exclude=%s: %v", text, err)
+		}
+		for _, n := range names {
+			drop[n] = true
+		}
+	}
+	passes := func(n *queries.Node) bool {
+		return !drop[n.Name] && !slices.ContainsFunc(e.fits, func(fit func(*queries.Node) bool) bool { return !fit(n) })
+	}
+	in := map[string]bool{}
+	for i := range e.cluster.Nodes {
+		n := &e.cluster.Nodes[i]
+		if slices.ContainsFunc(n.Partitions, func(p string) bool { return parts[p] }) && passes(n) {
+			in[n.Name] = true
+		}
+	}
+	if names := e.listed(sz); names != nil {
+		clear(in)
+		for _, n := range names {
+			in[n] = true
+		}
+		e.out.All = true
+	}
+	if len(in) == 0 {
+		e.out.because("no node that is known here fits %s", e.req.given())
+		e.every()
+		return
+	}
+	for name := range in {
+		e.out.Nodes = append(e.out.Nodes, name)
+	}
+	e.out.Nodes = sorted(e.out.Nodes)
+	e.out.All = e.out.All || len(in) == 1
+	e.out.MultiNode = e.out.MultiNode && len(in) > 1
+	e.movable(in, passes)
+}
+
+// movable finds the partitions all of whose nodes that pass are in the scope.
+func (e *evaluation) movable(in map[string]bool, passes func(*queries.Node) bool) {
+	outside, has := map[string]bool{}, map[string]bool{}
+	for i := range e.cluster.Nodes {
+		n := &e.cluster.Nodes[i]
+		ok := passes(n)
+		for _, p := range n.Partitions {
+			outside[p] = outside[p] || ok && !in[n.Name]
+			has[p] = has[p] || ok
+		}
+	}
+	e.out.Partitions = nil
+	for _, p := range e.cluster.Partitions {
+		if has[p.Name] && !outside[p.Name] && (p.Alternate == "" || has[p.Alternate] && !outside[p.Alternate]) {
+			e.out.Partitions = append(e.out.Partitions, p.Name)
+		}
+	}
+	slices.Sort(e.out.Partitions)
+}
+
+// listed are the nodes that the job requires by name, if it cannot get others; nil if
+// it can.
+func (e *evaluation) listed(sz size) []string {
+	option, read := "nodefile", e.sub.nodeFile
+	text, ok := e.req.values["nodefile"]
+	if !ok {
+		option, read = "nodelist", e.sub.nodeNames
+		text, ok = e.req.values["nodelist"]
+	}
+	// A --nodefile in what could not be read stands above this.
+	if ok && option == "nodelist" && e.req.unread != "" {
+		return nil
+	}
+	if !ok {
+		if name, ok := environ(e.sub.Env)["SLURM_HOSTFILE"]; ok {
+			e.out.because("SLURM_HOSTFILE=%s may require nodes", name)
+		}
+		return nil
+	}
+	names, err := read(text)
+	if err != nil {
+		e.out.because("--%s=%s: %v", option, text, err)
+		return nil
+	}
+	names = sorted(names)
+	if len(names) == 0 || !sz.within(len(names)) {
+		e.out.MultiNode = e.out.MultiNode || len(names) > 1
+		return nil
+	}
+	if len(names) > 1 && sz.most != 1 {
+		e.out.MultiNode = true
+	}
+	return names
+}
