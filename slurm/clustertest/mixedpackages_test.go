@@ -21,8 +21,8 @@ func (p *mixedPackage) path() string {
 
 const (
 	channelForge  = "conda-forge"
-	channelLegate = "legate/label/experimental"
-	channelGex    = "legate/label/gex-experimental"
+	channelLegate = "legate"
+	channelGex    = "legate/label/gex"
 )
 
 // mixedEnvironments of the project. pixi puts a feature's own channels first.
@@ -76,19 +76,19 @@ func mixedPackages() (out []mixedPackage) {
 		Files: []condatest.File{{Path: "bin/ruff", Exec: true, Content: "#!/bin/sh\necho ruff \"$@\": all checks passed\n"}}})
 	// cuPyNumeric and what it runs on, built for a GPU or not, for UCX or GASNet-EX.
 	legate := func(channel, env, build, device, network string, more ...string) {
-		add(channel, []string{env}, condatest.Package{Name: "legate", Version: "25.3.2", Build: build,
+		add(channel, []string{env}, condatest.Package{Name: "legate", Version: "25.7.0", Build: build,
 			Depends: append([]string{glibc, "openmpi >=5.0.7,<6.0a0", "ucx >=1.18.0,<1.19.0a0", "numpy >=1.22", python}, more...),
 			Files:   module("legate", "DEVICE = '"+device+"'\nNETWORK = '"+network+"'\n")})
 	}
-	legate(channelLegate, "cpu", "py311_g5c1e0a2_0_ucx_cpu", "cpu", "ucx")
-	legate(channelLegate, "default", "cuda12_py311_g5c1e0a2_0_ucx_gpu", "gpu", "ucx", "__cuda", "cuda-version >=12.2,<13")
-	legate(channelGex, "gex", "cuda12_py311_g5c1e0a2_0_gex_gpu", "gpu", "gex", "__cuda", "cuda-version >=12.2,<13")
+	legate(channelLegate, "cpu", "py311_ucx_cpu_0", "cpu", "ucx")
+	legate(channelLegate, "default", "cuda12_py311_ucx_gpu_0", "gpu", "ucx", "__cuda", "cuda-version >=12.2,<13")
+	legate(channelGex, "gex", "cuda12_py311_gex_gpu_0", "gpu", "gex", "__cuda", "cuda-version >=12.2,<13")
 	numeric := func(in []string, build, content string, more ...string) {
-		add(channelLegate, in, condatest.Package{Name: "cupynumeric", Version: "25.3.2", Build: build,
-			Depends: append([]string{glibc, "legate >=25.3.2,<25.4.0a0", "numpy >=1.22", python}, more...), Files: module("cupynumeric", content)})
+		add(channelLegate, in, condatest.Package{Name: "cupynumeric", Version: "25.7.0", Build: build,
+			Depends: append([]string{glibc, "legate >=25.7.0,<25.8.0a0", "numpy >=1.22", python}, more...), Files: module("cupynumeric", content)})
 	}
-	numeric([]string{"cpu"}, "py311_g7d44b10_0_cpu", "import legate\n")
-	numeric(gpu, "cuda12_py311_g7d44b10_0_gpu", "import legate, cupy\n", "__cuda", "cuda-version >=12.2,<13")
+	numeric([]string{"cpu"}, "py311_cpu_0", "import legate\n")
+	numeric(gpu, "cuda12_py311_gpu_0", "import legate, cupy\n", "__cuda", "cuda-version >=12.2,<13")
 	// Sources that are compiled on the machine: here without what compiles them.
 	add(channelGex, []string{"gex"}, condatest.Package{Name: "realm-gex-wrapper", Version: "0.0.1", Build: "h4616a5c_0", Noarch: "generic",
 		Files: []condatest.File{{Path: "gex-wrapper/src/README", Content: "GASNet-EX for Realm\n"}}})
