@@ -21,6 +21,7 @@
 //	slurm/spank              the SPANK plugin (C)
 //	slurm/buildjobs          link scripts as Slurm jobs
 //	slurm/hostlist           Slurm's lists of nodes
+//	slurm/scope              where a submission can land
 //	slurm/queries            what Slurm says of its nodes
 //	slurm/clustertest        stories on a real cluster
 //	slurm/launchbench        what a launch costs
@@ -30,6 +31,7 @@
 //	hooks/helper             the program behind the plugin, prolog and epilog
 //	hooks/jobscript          lines of job scripts that would leave the environment
 //	hooks/pin                what a submission carries with its job
+//	hooks/planning           a lock's description and the cluster's nodes, for plans
 //	hooks/prepared           what a store holds, by its files
 //	hooks/selection          which environment each kind of node gets
 //	hooks/snapshot           what the cluster's nodes are, as published

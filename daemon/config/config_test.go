@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/hpcenv/hpcenv/envs/python"
+	"github.com/hpcenv/hpcenv/hooks/selection"
 )
 
 func load(t *testing.T, file string, environ []string, args ...string) (*Config, error) {
@@ -38,7 +39,8 @@ func TestLaterWins(t *testing.T) {
 	want := &Config{
 		Store: "/file", Socket: "/run/hpcenv/hpcenvd.sock", PrefixRoot: "/flag/e", Platforms: []string{"linux-64"}, Clusters: []string{},
 		ByteCode: true, LogLevel: "info", Interpreters: []python.Interpreter{}, Glibc: "2.28", Fetch: Fetch{Allow: []string{"10.0.0.1:80"}, Parallel: 5, Mirrors: []MirrorRule{}, Buckets: []Bucket{}}, Inventory: Inventory{Refresh: 90 * time.Second}, Tmp: Tmp{Keep: 48 * time.Hour},
-		Scripts: Scripts{Allow: []ScriptRule{}, JobPlatforms: []string{}, Wait: time.Hour, OnFailure: "degrade", Time: 10 * time.Minute, MemoryMB: 4096, Processes: 128, DiskMB: 4096, Files: 200_000},
+		Selection: Selection{Rules: []selection.Rule{}},
+		Scripts:   Scripts{Allow: []ScriptRule{}, JobPlatforms: []string{}, Wait: time.Hour, OnFailure: "degrade", Time: 10 * time.Minute, MemoryMB: 4096, Processes: 128, DiskMB: 4096, Files: 200_000},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

@@ -80,6 +80,8 @@ func TestText(t *testing.T) {
 	old := zen4()
 	old.Virtuals["__cuda"], old.Driver = requirement.Virtual{Name: "__cuda", Version: "11.8", Build: "0"}, "520.61.05"
 	cpu := node("zen2 x86_64", "__archspec 1 zen2", "__glibc 2.17 0", "__linux 3.10 0")
+	blind := node("x86_64", "__archspec 1 x86_64")
+	blind.Driver = "700.1"
 	guess := node("", "__cuda")
 	guess.Assumed = true
 	for _, c := range []struct {
@@ -92,6 +94,8 @@ func TestText(t *testing.T) {
 		{cpu, requirement.Requirement{Spec: "__glibc=2.28", Source: requirement.Platform}, "has glibc 2.17, needs __glibc >=2.28 (the lock's platform)"},
 		{cpu, requirement.Requirement{Spec: "__linux >=4.18", Source: requirement.Manifest}, "has Linux 3.10, needs __linux >=4.18 (the manifest's system requirements)"},
 		{cpu, requirement.Requirement{Spec: "__archspec 1 x86_64_v4", Source: requirement.Depends, Packages: []string{"_x86_64-microarch-level 4"}}, "has a zen2, needs __archspec 1 x86_64_v4 (_x86_64-microarch-level 4)"},
+		{blind, requirement.Requirement{Spec: "__cuda >=12", Source: requirement.Manifest}, "has driver 700.1, of which it is not known what CUDA it serves (no __cuda), needs __cuda >=12 (the manifest's system requirements)"},
+		{blind, requirement.Requirement{Spec: "__cuda_arch >=9.0", Source: requirement.Depends, Packages: []string{"a 1"}}, "has driver 700.1, and no GPU of a known compute capability (no __cuda_arch), needs __cuda_arch >=9.0 (a 1)"},
 		{guess, requirement.Requirement{Spec: "__cuda >=12", Source: requirement.Depends, Packages: []string{"legate 25.3"}}, "is taken to have __cuda in a version that fits, as its own is not known, needs __cuda >=12 (legate 25.3)"},
 		{guess, requirement.Requirement{Spec: "__glibc >=2.17", Source: requirement.Wheel, Packages: []string{"numpy 2"}}, "is taken to have __glibc, of which nothing is known, needs __glibc >=2.17 (numpy 2)"},
 		{cpu, requirement.Requirement{Spec: "__cuda >=12", Source: requirement.Constrains, Packages: []string{"ucx 1"}}, "has no __cuda, so that __cuda >=12 does not bind it (ucx 1)"},

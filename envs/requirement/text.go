@@ -44,6 +44,10 @@ func Text(r Requirement, v Verdict, n Node) string {
 		return "has " + v.Found.text(n) + ", " + needs
 	case v.State == Met:
 		return fmt.Sprintf("has no %s, so that %s does not bind it (%s)", name, r.needs(), r.By())
+	case name == "__cuda" && n.Driver != "":
+		return fmt.Sprintf("has driver %s, of which it is not known what CUDA it serves (no %s), %s", n.Driver, name, needs)
+	case name == "__cuda_arch" && n.Driver != "":
+		return fmt.Sprintf("has driver %s, and no GPU of a known compute capability (no %s), %s", n.Driver, name, needs)
 	case name == "__cuda" || name == "__cuda_arch":
 		return fmt.Sprintf("has no GPU driver (no %s), %s", name, needs)
 	case name == "__glibc":

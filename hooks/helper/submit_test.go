@@ -14,6 +14,8 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/materialize"
+	"github.com/hpcenv/hpcenv/hooks/selection"
+	"github.com/hpcenv/hpcenv/hooks/snapshot"
 )
 
 // maker is a service that makes what is asked for, as far as a submission looks.
@@ -21,7 +23,9 @@ type maker struct {
 	api.Service
 	asked int
 	make  func()
-	notes []string
+	// status publishes what the cluster is.
+	status func()
+	notes  []string
 }
 
 func (m *maker) Prepare(context.Context, *api.PrepareRequest, func(api.Event)) (*api.PrepareResult, error) {
@@ -30,12 +34,17 @@ func (m *maker) Prepare(context.Context, *api.PrepareRequest, func(api.Event)) (
 	return &api.PrepareResult{Notes: m.notes}, nil
 }
 
+func (m *maker) Status(context.Context) (*api.Status, error) {
+	m.status()
+	return &api.Status{}, nil
+}
+
 // A submission that prepares passes on what is to be known of the environment; one
 // that finds it prepared asks nobody and says nothing.
 func TestSubmissionsPassOnNotes(t *testing.T) {
 	root, project := filepath.Join(t.TempDir(), "store"), t.TempDir()
 	t.Setenv("HPCENV_STORE", root)
-	lock := []byte("version: 6\n")
+	lock := []byte("version: 6\nenvironments:\n  default:\n    channels:\n    - url: https://conda.example/c/\n    packages:\n      " + hostPlatform() + ": []\npackages: []\n")
 	put := func(path string, v any) {
 		t.Helper()
 		data, err := json.Marshal(v)
@@ -53,15 +62,21 @@ func TestSubmissionsPassOnNotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256(lock)
-	service := &maker{notes: []string{"link scripts were not run"}, make: func() {
+	kind := selection.Assume(hostPlatform(), "", nil)
+	service := &maker{status: func() {
+		digest := strings.Repeat("0", 64)
+		put(filepath.Join(root, "inventory", digest+".json"), &snapshot.Snapshot{
+			Version: snapshot.Version, Kinds: []selection.Kind{kind},
+			Groups: []snapshot.Group{{Nodes: "n1", Count: 1, Kind: kind.Digest, Arch: "x86_64", Partitions: []string{"p"}}},
+		})
+		if err := os.WriteFile(filepath.Join(root, "inventory", "current"), []byte(digest+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}, notes: []string{"link scripts were not run"}, make: func() {
 		put(filepath.Join(root, "locks", hex.EncodeToString(sum[:]), "index.json"), &lockfile.Index{Linker: materialize.LinkerVersion,
 			Environments: map[string]lockfile.IndexEnvironment{"default": {ID: testID, Platforms: []string{hostPlatform()}}}})
 		put(filepath.Join(root, "meta", testID, hostPlatform()+".json"), &materialize.Meta{ID: testID})
 		put(filepath.Join(root, "trees", hostPlatform(), testID, "conda-meta", "history"), "")
-		put(filepath.Join(root, "inventory", "x.json"), map[string]any{"nodes": []map[string]string{{"platform": hostPlatform()}}})
-		if err := os.WriteFile(filepath.Join(root, "inventory", "current"), []byte("x\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
 		put(filepath.Join(root, "FORMAT"), map[string]any{"version": 1, "platforms": []string{hostPlatform()}, "owner_uid": os.Getuid()})
 	}}
 	submit := func() string {

@@ -53,6 +53,10 @@ func (p *PinnedPlan) Decide(k *Kind, load func(rules string) (*Loaded, error)) (
 	return d, nil
 }
 
+// Choices lists what the plan gives to some kind, or may give: what must be there
+// before the job starts.
+func (p *PinnedPlan) Choices() []Choice { return slices.Clone(p.choices) }
+
 // fresh selects for a kind that appeared since the job was submitted.
 func (p *PinnedPlan) fresh(k *Kind, load func(string) (*Loaded, error)) (*Decision, error) {
 	if !p.Decided && !p.AloneEach {

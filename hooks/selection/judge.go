@@ -47,13 +47,14 @@ type judged struct {
 
 // place orders candidates; the smaller comes first.
 type place struct {
-	rank int // in the manifest's order
-	rule int // entry of the rule that takes it
-	slow int // 0 = native, or there is no fabric; 1 = over TCP
+	forced int // 1 = it does not fit
+	rank   int // in the manifest's order
+	rule   int // entry of the rule that takes it
+	slow   int // 0 = native, or there is no fabric; 1 = over TCP
 }
 
 func (p place) compare(o place) int {
-	return cmp.Or(cmp.Compare(p.rank, o.rank), cmp.Compare(p.rule, o.rule), cmp.Compare(p.slow, o.slow))
+	return cmp.Or(cmp.Compare(p.forced, o.forced), cmp.Compare(p.rank, o.rank), cmp.Compare(p.rule, o.rule), cmp.Compare(p.slow, o.slow))
 }
 
 // eligible: it may be taken.
@@ -121,7 +122,9 @@ func (s *selector) candidate(env *Environment, plat *Candidate, g *Group, node r
 		c.reasons = s.unmet(plat, k, node)
 	}
 	c.fits = len(c.reasons) == 0
-	c.forced = !c.fits && named && s.wish.Check == Warn
+	if c.forced = !c.fits && named && s.wish.Check == Warn; c.forced {
+		c.place.forced = 1
+	}
 	c.barred = s.barred(env, plat, k, named)
 	return c
 }
@@ -135,7 +138,7 @@ func (s *selector) unmet(plat *Candidate, k *Kind, node requirement.Node) []stri
 			out = append(out, requirement.Text(*r, v, node))
 		}
 	}
-	if plat.Stack.GPU && !k.GPU && len(out) == 0 {
+	if plat.Stack.GPU && !k.usableGPU() && len(out) == 0 {
 		out = append(out, fmt.Sprintf("has no usable GPU, needs one (%s)", cmp.Or(plat.Stack.GPUPackage, "the manifest's system requirements")))
 	}
 	if plat.Alignment > 0 && k.PageSize > plat.Alignment {
@@ -158,7 +161,7 @@ func (s *selector) barred(env *Environment, plat *Candidate, k *Kind, named bool
 		return "is taken only when it is named (it is without the default feature)"
 	case w.GPU && !usesGPU(&plat.Stack):
 		return withoutGPUReason
-	case w.GPU && !k.GPU:
+	case w.GPU && !k.usableGPU():
 		return "the job asks for GPUs, and these nodes have none that can be used"
 	}
 	return ""
@@ -213,6 +216,12 @@ func (s *selector) node(k *Kind) requirement.Node {
 		n.Virtuals[v.Name] = v
 	}
 	return n
+}
+
+// usableGPU: there is a GPU that environments can use, which is what __cuda says
+// (and CONDA_OVERRIDE_CUDA); on nodes that nobody looked at, any.
+func (k *Kind) usableGPU() bool {
+	return k.GPU && k.Assumed || slices.ContainsFunc(k.Virtuals, func(v requirement.Virtual) bool { return v.Name == "__cuda" })
 }
 
 // fabric is the fastest network of a kind that is more than Ethernet; "" = none,

@@ -15,8 +15,8 @@ import (
 	"github.com/hpcenv/hpcenv/hooks/selection"
 )
 
-// wired sends a plan through its wire form.
-func wired(t testing.TB, p *selection.Plan) *selection.PinnedPlan {
+// pinOf is the wire form of a plan.
+func pinOf(t testing.TB, p *selection.Plan) []byte {
 	t.Helper()
 	pinned, err := p.Pin(func(c *selection.Choice) string { return fmt.Sprintf("%032x", len(c.Environment)) })
 	if err != nil {
@@ -25,6 +25,25 @@ func wired(t testing.TB, p *selection.Plan) *selection.PinnedPlan {
 	data, err := json.Marshal(pinned)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return data
+}
+
+// wired sends a plan through its wire form, which does not depend on whether the
+// plan was kept as JSON before.
+func wired(t testing.TB, p *selection.Plan) *selection.PinnedPlan {
+	t.Helper()
+	data := pinOf(t, p)
+	kept, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read selection.Plan
+	if err := json.Unmarshal(kept, &read); err != nil {
+		t.Fatal(err)
+	}
+	if again := pinOf(t, &read); string(again) != string(data) {
+		t.Fatalf("the pin of a plan read from JSON is\n%s\nnot\n%s", again, data)
 	}
 	var back selection.PinnedPlan
 	if err := json.Unmarshal(data, &back); err != nil {
@@ -275,6 +294,20 @@ func TestVariablesPerNetwork(t *testing.T) {
 			if s.Because == "" {
 				t.Errorf("%s: %s without a reason", name, s.Name)
 			}
+		}
+	}
+}
+
+// What a choice says of its network reaches the node for every network there is.
+func TestEveryNetworkTravels(t *testing.T) {
+	for _, n := range facts.NetworkKinds() {
+		g := gpuIB(t)
+		g.Kind.Networks = []string{n}
+		g.Kind = sealed(t, g.Kind)
+		in := job(g)
+		in.Environments = in.Environments[:1]
+		if d := decide(t, wired(t, mustSelect(t, in)), g, nil); d.Network != n {
+			t.Errorf("%s arrives as %q", n, d.Network)
 		}
 	}
 }

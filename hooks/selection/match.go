@@ -47,7 +47,7 @@ func (r *Rule) before(o *Rule) bool {
 }
 
 func (r *Rule) matches(k *Kind, partitions []string) bool {
-	return (r.GPU == nil || *r.GPU == k.GPU) &&
+	return (r.GPU == nil || *r.GPU == k.usableGPU()) &&
 		(r.Network == nil || slices.Contains(r.Network, network(k))) &&
 		(r.Architecture == nil || slices.Contains(r.Architecture, k.Subdir)) &&
 		(r.Partition == nil || len(partitions) > 0 && subset(partitions, r.Partition))

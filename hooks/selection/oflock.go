@@ -10,6 +10,7 @@ import (
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/project"
 	"github.com/hpcenv/hpcenv/envs/requirement"
+	"github.com/hpcenv/hpcenv/envs/satisfy"
 	"github.com/hpcenv/hpcenv/envs/stack"
 )
 
@@ -48,15 +49,8 @@ func OfLock(lock *lockfile.Lock, proj *project.Project) ([]Environment, error) {
 				return nil, fmt.Errorf("the lock's environments: %w", err)
 			}
 		}
-		for _, p := range inOrder(env.Platforms, declared) {
-			var manifest map[string]string
-			if proj != nil {
-				var err error
-				if manifest, err = proj.VirtualPackages(env.Name, declaredAs(p, declared)); err != nil {
-					return nil, fmt.Errorf("the lock's environments: %w", err)
-				}
-			}
-			e.Platforms = append(e.Platforms, candidate(p, manifest))
+		if err := e.add(lock.Version, env, proj, declared); err != nil {
+			return nil, fmt.Errorf("the lock's environments: %w", err)
 		}
 		out = append(out, e)
 	}
@@ -91,14 +85,47 @@ func problem(err error) string {
 	return text
 }
 
-// inOrder sorts the lock's platforms as OfLock promises.
-func inOrder(platforms []*lockfile.Platform, declared []project.Platform) []*lockfile.Platform {
-	place := func(p *lockfile.Platform) int {
-		if i := declaration(p, declared); i >= 0 {
-			return i
+// add describes the platforms of an environment, those that the manifest declares
+// first. A lock that is newer or older than its manifest may have others, of which
+// the manifest says nothing by name.
+func (e *Environment) add(version int, env *lockfile.Environment, proj *project.Project, declared []project.Platform) error {
+	rest := plainFirst(env.Platforms)
+	take := func(p *lockfile.Platform, on project.Platform) error {
+		var manifest map[string]string
+		if proj != nil {
+			var err error
+			if manifest, err = proj.VirtualPackages(env.Name, on); err != nil {
+				return err
+			}
 		}
-		return len(declared)
+		e.Platforms = append(e.Platforms, candidate(p, manifest))
+		return nil
 	}
+	for _, on := range declared {
+		asks, err := proj.VirtualPackages(env.Name, on)
+		if err != nil {
+			return err
+		}
+		p, _ := satisfy.Locked(version, on, asks, rest)
+		if p == nil {
+			continue
+		}
+		if err := take(p, on); err != nil {
+			return err
+		}
+		rest = slices.DeleteFunc(rest, func(r *lockfile.Platform) bool { return r == p })
+	}
+	for _, p := range rest {
+		if err := take(p, project.Platform{Name: p.Name, Subdir: p.Subdir}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// plainFirst are platforms that are called like their subdir, then the others, by
+// name.
+func plainFirst(platforms []*lockfile.Platform) []*lockfile.Platform {
 	plain := func(p *lockfile.Platform) int {
 		if p.Name == p.Subdir {
 			return 0
@@ -106,24 +133,6 @@ func inOrder(platforms []*lockfile.Platform, declared []project.Platform) []*loc
 		return 1
 	}
 	return slices.SortedFunc(slices.Values(platforms), func(a, b *lockfile.Platform) int {
-		return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(plain(a), plain(b)), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(plain(a), plain(b)), cmp.Compare(a.Name, b.Name))
 	})
-}
-
-// declaredAs is the manifest's platform that a lock's is, or else one that asks
-// nothing by itself.
-func declaredAs(p *lockfile.Platform, declared []project.Platform) project.Platform {
-	if i := declaration(p, declared); i >= 0 {
-		return declared[i]
-	}
-	return project.Platform{Name: p.Name, Subdir: p.Subdir}
-}
-
-// declaration finds the manifest's platform of a lock's name, else the first of
-// its subdir (a lock before version 7 knows subdirs only); -1 = none.
-func declaration(p *lockfile.Platform, declared []project.Platform) int {
-	if i := slices.IndexFunc(declared, func(d project.Platform) bool { return d.Name == p.Name }); i >= 0 {
-		return i
-	}
-	return slices.IndexFunc(declared, func(d project.Platform) bool { return d.Subdir == p.Subdir })
 }

@@ -39,9 +39,10 @@ const (
 )
 
 // resolve decides on one wire for all kinds, each given by its options. mixed is
-// the entry of the row for mixed jobs that was needed. The answer does not depend
-// on the order of the kinds.
-func resolve(kinds [][]option) (w Wire, mixed int, out outcome) {
+// the entry of the row for mixed jobs that was needed. Unless it is decided, wires
+// are those between which nothing decides. The answer does not depend on the order
+// of the kinds.
+func resolve(kinds [][]option) (wires []Wire, mixed int, out outcome) {
 	for mixed = 0; mixed <= maxMixed; mixed++ {
 		wires := common(kinds, mixed)
 		if len(wires) == 0 {
@@ -52,18 +53,18 @@ func resolve(kinds [][]option) (w Wire, mixed int, out outcome) {
 				return slices.ContainsFunc(kinds, func(o []option) bool { return !find(o, w, mixed).isDefault })
 			})
 			if len(byDefault) != 1 {
-				return Wire{}, mixed, ambiguous
+				return wires, mixed, ambiguous
 			}
 			wires = byDefault
 		}
 		for _, o := range kinds {
 			if find(o, wires[0], mixed).choice < 0 {
-				return Wire{}, mixed, ambiguous
+				return wires, mixed, ambiguous
 			}
 		}
-		return wires[0], mixed, decided
+		return wires, mixed, decided
 	}
-	return Wire{}, 0, apart
+	return nil, 0, apart
 }
 
 // common lists the wires that are good for all kinds, sorted; of those which give

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -55,7 +56,7 @@ func (p *Plan) Pin(id func(*Choice) string) (*PinnedPlan, error) {
 		switch {
 		case p.Undecided:
 			for _, a := range r.Alternatives {
-				o := option{wire: a.Wire, choice: -1, preferred: a.Preferred, isDefault: a.Choice != nil && a.Choice.Environment == defaultName, mixed: a.Mixed}
+				o := option{wire: a.Wire, choice: -1, preferred: a.Preferred, isDefault: a.Default, mixed: a.Mixed}
 				if a.Choice != nil {
 					o.choice = out.intern(a.Choice, id)
 					set.site = out.internSite(a.Choice.Site)
@@ -137,13 +138,14 @@ func (p *PinnedPlan) Resolve(digests []string) (*PinnedPlan, error) {
 	if len(kinds) == 0 {
 		return nil, fmt.Errorf("%w: none of the job's nodes is of a kind that was there when it was submitted; next: submit it again", ErrUndecided)
 	}
-	w, mixed, out := resolve(sets)
+	wires, mixed, out := resolve(sets)
 	switch out {
 	case ambiguous:
 		return nil, fmt.Errorf("%w on the nodes that the job got (kinds %s); next: name one with --env-name", ErrAmbiguous, strings.Join(kinds, ", "))
 	case apart:
 		return nil, fmt.Errorf("%w: %s; next: --env-name=NAME of one that all have (hpcenv plan shows them), or --constraint for nodes of one kind", ErrFamilies, p.describe(kinds))
 	}
+	w := wires[0]
 	done := *p
 	done.Decided, done.Wire = true, w
 	done.sets, done.kind = nil, map[string]int{}
@@ -209,12 +211,15 @@ type pinnedJSON struct {
 	IDs          []string   `json:"i,omitempty"` // base64 of the id, or text; by choice
 	Platforms    []string   `json:"p"`           // "subdir" or "name=subdir"
 	Wires        []string   `json:"f"`           // "UCX" or "UCX/openmpi 5"
-	Choices      [][5]int   `json:"c"`           // environment, platform, own wire, flags and network, id
 	Site         [][]string `json:"s,omitempty"` // NAME=VALUE
-	// Sets: the site's row, then per option choice+1, wire, flags.
-	Sets [][]int `json:"o"`
-	// Kinds: digests of 8 bytes, each with 2 bytes of its set; base64.
-	Kinds string `json:"d"`
+	// Choices, 5 bytes each: environment, platform, own wire, flags and network, id
+	// from 1.
+	Choices []byte `json:"c"`
+	// Sets: a byte for the site's row from 1, one for the number of options; an option
+	// has 4 bytes: choice from 1 (2), wire, flags.
+	Sets []byte `json:"o"`
+	// Kinds: digests of 8 bytes, each with 2 bytes of its set.
+	Kinds []byte `json:"d"`
 }
 
 const (
@@ -268,29 +273,27 @@ func (p *PinnedPlan) MarshalJSON() ([]byte, error) {
 	if j.Check == Strict {
 		j.Check = ""
 	}
+	var b packer
 	for i := range p.choices {
 		c := &p.choices[i]
 		platform := c.Platform
 		if c.Platform != c.Subdir {
 			platform += "=" + c.Subdir
 		}
-		flags := slices.Index(networkCodes, c.Network)
-		if flags < 0 {
-			return nil, fmt.Errorf("%w: there is no network %q", ErrPinned, c.Network)
-		}
-		flags <<= networkShift
+		flags := max(slices.Index(networkCodes, c.Network), 0) << networkShift // one that has no number is not known
 		if c.Native {
 			flags |= flagNative
 		}
 		if c.Forced {
 			flags |= flagForced
 		}
-		id := -1
+		id := 0
 		if c.ID != "" {
-			id = number(&j.IDs, packID(c.ID))
+			id = 1 + number(&j.IDs, packID(c.ID))
 		}
-		j.Choices = append(j.Choices, [5]int{number(&j.Environments, c.Environment), number(&j.Platforms, platform), number(&j.Wires, wireText(Wire{c.Family, c.MPI})), flags, id})
+		b.put(number(&j.Environments, c.Environment), number(&j.Platforms, platform), number(&j.Wires, wireText(Wire{c.Family, c.MPI})), flags, id)
 	}
+	j.Choices = b.take()
 	for _, row := range p.site {
 		var texts []string
 		for _, s := range row {
@@ -299,7 +302,7 @@ func (p *PinnedPlan) MarshalJSON() ([]byte, error) {
 		j.Site = append(j.Site, texts)
 	}
 	for _, set := range p.sets {
-		numbers := []int{set.site}
+		b.put(set.site, len(set.options))
 		for _, o := range set.options {
 			flags := o.mixed << flagShift
 			if o.preferred {
@@ -308,25 +311,42 @@ func (p *PinnedPlan) MarshalJSON() ([]byte, error) {
 			if o.isDefault {
 				flags |= flagDefault
 			}
-			numbers = append(numbers, o.choice+1, number(&j.Wires, wireText(o.wire)), flags)
+			b.put((o.choice+1)>>8, (o.choice+1)&0xff, number(&j.Wires, wireText(o.wire)), flags)
 		}
-		j.Sets = append(j.Sets, numbers)
 	}
-	digests := make([]string, 0, len(p.kind))
-	for d := range p.kind {
-		digests = append(digests, d)
-	}
-	slices.Sort(digests)
-	var kinds []byte
-	for _, d := range digests {
+	j.Sets = b.take()
+	for _, d := range slices.Sorted(maps.Keys(p.kind)) {
 		raw, err := hex.DecodeString(d)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrPinned, err)
 		}
-		kinds = append(append(kinds, raw...), byte(p.kind[d]>>8), byte(p.kind[d]))
+		b.bytes = append(b.bytes, raw...)
+		b.put(p.kind[d]>>8, p.kind[d]&0xff)
 	}
-	j.Kinds = b64.EncodeToString(kinds)
+	j.Kinds = b.take()
+	if b.over {
+		return nil, fmt.Errorf("%w: it has more environments, kinds or variables than can be numbered", ErrPinned)
+	}
 	return json.Marshal(j)
+}
+
+// packer writes numbers as bytes.
+type packer struct {
+	bytes []byte
+	over  bool // one was too large
+}
+
+func (b *packer) put(numbers ...int) {
+	for _, n := range numbers {
+		b.over = b.over || n < 0 || n > 0xff
+		b.bytes = append(b.bytes, byte(n))
+	}
+}
+
+func (b *packer) take() []byte {
+	out := b.bytes
+	b.bytes = nil
+	return out
 }
 
 // packID shortens an id of hex digits.

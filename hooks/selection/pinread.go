@@ -39,7 +39,10 @@ func (p *PinnedPlan) UnmarshalJSON(data []byte) error {
 		}
 		out.Wire = wires[j.Wire]
 	}
-	for _, n := range j.Choices {
+	if len(j.Choices)%5 != 0 {
+		return broken("its choices")
+	}
+	for n := range slices.Chunk(j.Choices, 5) {
 		c, err := readChoice(&j, wires, n)
 		if err != nil {
 			return err
@@ -57,15 +60,16 @@ func (p *PinnedPlan) UnmarshalJSON(data []byte) error {
 		}
 		out.site = append(out.site, settings)
 	}
-	for _, numbers := range j.Sets {
-		set, err := readSet(&out, wires, numbers)
-		if err != nil {
+	for rest := j.Sets; len(rest) > 0; {
+		var set pinnedSet
+		var err error
+		if set, rest, err = readSet(&out, wires, rest); err != nil {
 			return err
 		}
 		out.sets = append(out.sets, set)
 	}
-	raw, err := b64.DecodeString(j.Kinds)
-	if err != nil || len(raw)%(kindBytes+2) != 0 {
+	raw := j.Kinds
+	if len(raw)%(kindBytes+2) != 0 {
 		return broken("its kinds")
 	}
 	for ; len(raw) > 0; raw = raw[kindBytes+2:] {
@@ -83,13 +87,13 @@ func broken(what string) error { return fmt.Errorf("%w: %s cannot be read", ErrP
 
 func within[T any](i int, list []T) bool { return i >= 0 && i < len(list) }
 
-func readChoice(j *pinnedJSON, wires []Wire, n [5]int) (c Choice, err error) {
-	network := n[3] >> networkShift
-	if !within(n[0], j.Environments) || !within(n[1], j.Platforms) || !within(n[2], wires) || n[3] < 0 || !within(network, networkCodes) {
+func readChoice(j *pinnedJSON, wires []Wire, n []byte) (c Choice, err error) {
+	environment, platform, wire, network, id := int(n[0]), int(n[1]), int(n[2]), int(n[3]>>networkShift), int(n[4])-1
+	if !within(environment, j.Environments) || !within(platform, j.Platforms) || !within(wire, wires) || !within(network, networkCodes) {
 		return c, broken("a choice")
 	}
-	c.Environment = j.Environments[n[0]]
-	name, subdir, two := strings.Cut(j.Platforms[n[1]], "=")
+	c.Environment = j.Environments[environment]
+	name, subdir, two := strings.Cut(j.Platforms[platform], "=")
 	if !two {
 		subdir = name
 	}
@@ -97,14 +101,14 @@ func readChoice(j *pinnedJSON, wires []Wire, n [5]int) (c Choice, err error) {
 		return c, broken("a choice")
 	}
 	c.Platform, c.Subdir = name, subdir
-	c.Family, c.MPI = wires[n[2]].Family, wires[n[2]].MPI
+	c.Family, c.MPI = wires[wire].Family, wires[wire].MPI
 	c.Network = networkCodes[network]
 	c.Native, c.Forced = n[3]&flagNative != 0, n[3]&flagForced != 0
-	if n[4] != -1 {
-		if !within(n[4], j.IDs) {
+	if id >= 0 {
+		if !within(id, j.IDs) {
 			return c, broken("an id")
 		}
-		if c.ID, err = unpackID(j.IDs[n[4]]); err != nil || bad(c.ID) {
+		if c.ID, err = unpackID(j.IDs[id]); err != nil || bad(c.ID) {
 			return c, broken("an id")
 		}
 	}
@@ -114,21 +118,24 @@ func readChoice(j *pinnedJSON, wires []Wire, n [5]int) (c Choice, err error) {
 // bad: no name of an environment, a platform or an id.
 func bad(s string) bool { return s == "" || s == "." || s == ".." || strings.ContainsAny(s, "/\x00\n") }
 
-func readSet(p *PinnedPlan, wires []Wire, numbers []int) (set pinnedSet, err error) {
-	if len(numbers)%3 != 1 || numbers[0] < 0 || numbers[0] > len(p.site) {
-		return set, broken("what a kind gets")
+// readSet reads the first set, and returns what is behind it.
+func readSet(p *PinnedPlan, wires []Wire, b []byte) (set pinnedSet, rest []byte, err error) {
+	wrong := broken("what a kind gets")
+	if len(b) < 2 || int(b[0]) > len(p.site) || len(b) < 2+4*int(b[1]) {
+		return set, nil, wrong
 	}
-	set.site = numbers[0]
-	for n := numbers[1:]; len(n) > 0; n = n[3:] {
-		o := option{choice: n[0] - 1, preferred: n[2]&flagPreferred != 0, isDefault: n[2]&flagDefault != 0, mixed: n[2] >> flagShift}
-		if n[0] != 0 && !within(o.choice, p.choices) || !within(n[1], wires) || o.mixed < 0 || o.mixed > maxMixed {
-			return set, broken("what a kind gets")
+	set.site = int(b[0])
+	options, rest := b[2:2+4*int(b[1])], b[2+4*int(b[1]):]
+	for n := range slices.Chunk(options, 4) {
+		o := option{choice: int(n[0])<<8 + int(n[1]) - 1, preferred: n[3]&flagPreferred != 0, isDefault: n[3]&flagDefault != 0, mixed: int(n[3] >> flagShift)}
+		if o.choice >= 0 && !within(o.choice, p.choices) || !within(int(n[2]), wires) || o.mixed > maxMixed {
+			return set, nil, wrong
 		}
-		o.wire = wires[n[1]]
+		o.wire = wires[n[2]]
 		set.options = append(set.options, o)
 	}
 	if (p.Decided || p.AloneEach) && (len(set.options) > 1 || len(set.options) == 1 && set.options[0].choice < 0) {
-		return set, broken("what a kind gets")
+		return set, nil, wrong
 	}
-	return set, nil
+	return set, rest, nil
 }

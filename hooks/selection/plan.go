@@ -50,6 +50,9 @@ type Alternative struct {
 	Tied   []string `json:"tied,omitempty"`
 	// Preferred: the kind has nothing better under another wire.
 	Preferred bool `json:"preferred,omitempty"`
+	// Default: of several wires the one with Default on all kinds is taken, since the
+	// choice is the environment default.
+	Default bool `json:"default,omitempty"`
 	// Mixed is the entry of the rule for mixed jobs that gives it, from 1; 0 = the
 	// ordinary order does.
 	Mixed int `json:"mixed,omitempty"`

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/hpcenv/hpcenv/envs/stack"
 )
 
 // Error says why there is no plan: the table of all kinds, and what would work.
@@ -57,7 +59,7 @@ func (e *Error) Sentence() string {
 			}
 		}
 		slices.Sort(names)
-		return fmt.Sprintf("%s %s", e.Class, strings.Join(names, ", "))
+		return fmt.Sprintf("%s %s", e.Class, some(names))
 	}
 	var wires []string
 	for i := range e.Plan.Rows {
@@ -69,39 +71,65 @@ func (e *Error) Sentence() string {
 	return fmt.Sprintf("%s (%s)", e.Class, strings.Join(slices.Compact(wires), " / "))
 }
 
-// Table lists nodes × environment × what there is to say, as aligned lines. Of
-// ErrNoFit it has the nodes that nothing fits, of the others all.
+// Table lists nodes × environment × what there is to say, as aligned lines; kinds
+// of which the same is to be said share them. Of ErrNoFit it has the nodes that
+// nothing fits, of ErrAmbiguous those for which nothing decides (all, if that is the
+// job as a whole), of ErrFamilies all.
 func (e *Error) Table() []string {
-	var cells [][3]string
+	type said struct{ environment, text string }
+	torn := e.Class == ErrAmbiguous && slices.ContainsFunc(e.Plan.Rows, func(r Row) bool { return r.Choice == nil && r.Problem == "" })
+	rows := make([]*Row, 0, len(e.Plan.Rows))
 	for i := range e.Plan.Rows {
-		r := &e.Plan.Rows[i]
-		if r.Choice != nil {
-			if e.Class != ErrNoFit {
-				cells = append(cells, [3]string{r.name(), r.Choice.Environment, r.Because})
-			}
+		rows = append(rows, &e.Plan.Rows[i])
+	}
+	slices.SortStableFunc(rows, func(a, b *Row) int { return strings.Compare(a.name(), b.name()) })
+	var sets [][]said
+	var names [][]string
+	for _, r := range rows {
+		var set []said
+		switch {
+		case e.Class == ErrNoFit && r.Problem == "", torn && (r.Choice != nil || r.Problem != ""):
 			continue
-		}
-		if e.Class == ErrNoFit && r.Problem == "" {
-			continue
-		}
-		rejected := slices.Clone(r.Rejected)
-		named := e.Plan.Wish.Environment
-		for _, x := range rejected {
-			if named == "" || x.Environment == named {
-				cells = append(cells, [3]string{r.name(), x.Environment, x.Text()})
+		case r.Choice != nil:
+			set = append(set, said{r.Choice.Environment, r.Because})
+		default:
+			for _, x := range r.Rejected {
+				named := e.Plan.Wish.Environment
+				if torn && !slices.Contains(e.Tied, x.Environment) || named != "" && x.Environment != named {
+					continue
+				}
+				set = append(set, said{x.Environment, x.Text()})
 			}
+		}
+		if i := slices.IndexFunc(sets, func(o []said) bool { return slices.Equal(o, set) }); i >= 0 {
+			names[i] = append(names[i], r.name())
+		} else {
+			sets, names = append(sets, set), append(names, []string{r.name()})
 		}
 	}
-	slices.SortStableFunc(cells, func(a, b [3]string) int { return strings.Compare(a[0], b[0]) })
+	var cells [][3]string
 	var width [2]int
-	for _, c := range cells {
-		width[0], width[1] = max(width[0], len(c[0])), max(width[1], len(c[1]))
+	for i, set := range sets {
+		nodes := some(names[i])
+		for _, s := range set {
+			cells = append(cells, [3]string{nodes, s.environment, s.text})
+			width[0], width[1] = max(width[0], len(nodes)), max(width[1], len(s.environment))
+		}
 	}
 	out := make([]string, len(cells))
 	for i, c := range cells {
 		out[i] = strings.TrimRight(fmt.Sprintf("%-*s  %-*s  %s", width[0], c[0], width[1], c[1], c[2]), " ")
 	}
 	return out
+}
+
+// some names of a list for one line, and how many more there are.
+func some(names []string) string {
+	const shown = 4
+	if len(names) <= shown {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown-1], ", "), len(names)-shown+1)
 }
 
 // maxOptions is how many environments a text offers; Common has all.
@@ -121,7 +149,7 @@ func (e *Error) Options() []string {
 	for _, c := range e.Common[:min(len(e.Common), maxOptions)] {
 		text := fmt.Sprintf("--env-name=%s runs on %s", c.Environment, where)
 		if len(c.TCP) > 0 && kinds > 1 {
-			text += ", TCP on " + strings.Join(c.TCP, ", ")
+			text += ", TCP on " + some(c.TCP)
 		} else if len(c.TCP) > 0 {
 			text += ", over TCP"
 		}
@@ -161,39 +189,41 @@ func (s *selector) fail(class error, plan *Plan) *Error {
 			continue
 		}
 		if w, mixed, out := resolve(s.options[i : i+1]); out == decided {
-			s.give(plan, i, w, mixed)
+			s.give(plan, i, w[0], mixed)
 		}
-	}
-	if class == ErrAmbiguous {
-		e.Tied = s.tied()
 	}
 	e.Common = s.common()
 	return e
 }
 
-// tied lists the environments that are first somewhere and between which nothing
-// decides.
-func (s *selector) tied() []string {
-	var out []string
-	for _, j := range s.kinds {
-		all := j.eligible(func(*judged) bool { return true })
-		if len(all) == 0 {
-			continue
-		}
-		first := slices.MinFunc(all, func(a, b *judged) int { return a.place.compare(b.place) })
-		var names []string
-		for _, c := range all {
-			if c.place == first.place {
-				names = append(names, c.env.Name)
+// tie makes the error of class ErrAmbiguous: options of the kinds, and the wires
+// between which, or under which, nothing decides. An environment that is there
+// under several wires, and alone, is listed with each.
+func (s *selector) tie(plan *Plan, kinds [][]option, wires []Wire, mixed int) *Error {
+	e := s.fail(ErrAmbiguous, plan)
+	var labelled []string
+	for _, o := range kinds {
+		for _, w := range wires {
+			x := find(o, w, mixed)
+			names := x.tied
+			if x.choice >= 0 {
+				if len(wires) == 1 {
+					continue // this kind is not the one that is torn
+				}
+				names = []string{s.choices[x.choice].env.Name}
+			}
+			for _, name := range names {
+				e.Tied = append(e.Tied, name)
+				labelled = append(labelled, fmt.Sprintf("%s (%s)", name, w))
 			}
 		}
-		slices.Sort(names)
-		if names = slices.Compact(names); len(names) > 1 {
-			out = append(out, names...)
-		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	slices.Sort(e.Tied)
+	if e.Tied = slices.Compact(e.Tied); len(e.Tied) == 1 {
+		slices.Sort(labelled)
+		e.Tied = slices.Compact(labelled)
+	}
+	return e
 }
 
 // common lists environments that fit all kinds under one wire, if they are named:
@@ -218,7 +248,7 @@ func (s *selector) common() []Common {
 				}
 				x := j.cands[i]
 				c.GPU = c.GPU && usesGPU(&x.plat.Stack)
-				if x.place.slow > 0 && s.wish.MultiNode {
+				if x.place.slow > 0 && s.wish.MultiNode && x.plat.Stack.Family != stack.None {
 					c.TCP = append(c.TCP, j.group.brief())
 				}
 			}
@@ -232,7 +262,7 @@ func (s *selector) common() []Common {
 			out = append(out, *best)
 		}
 	}
-	gpu := slices.ContainsFunc(s.kinds, func(j *judgement) bool { return j.group.Kind.GPU })
+	gpu := slices.ContainsFunc(s.kinds, func(j *judgement) bool { return j.group.Kind.usableGPU() })
 	rank := func(c Common) int {
 		r := len(c.TCP) << 1
 		if gpu && !c.GPU {

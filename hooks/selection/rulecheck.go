@@ -8,27 +8,8 @@ import (
 	"github.com/hpcenv/hpcenv/hooks/facts"
 )
 
-// networkNames are the networks there are, with their names for people. A fabric
-// is any of them but Ethernet.
-var networkNames = map[string]string{
-	facts.InfiniBand:  "InfiniBand",
-	facts.RoCE:        "RoCE",
-	facts.EFA:         "EFA",
-	facts.Slingshot10: "Slingshot-10",
-	facts.Slingshot11: "Slingshot-11",
-	facts.OmniPath:    "Omni-Path",
-	facts.Ethernet:    "Ethernet",
-}
-
-// networkCodes number the networks on the wire; 0 = none. Never renumber.
+// networkCodes number the networks in a pin; 0 = none. Never renumber.
 var networkCodes = []string{"", facts.InfiniBand, facts.RoCE, facts.EFA, facts.Slingshot10, facts.Slingshot11, facts.OmniPath, facts.Ethernet}
-
-func networkName(kind string) string {
-	if name := networkNames[kind]; name != "" {
-		return name
-	}
-	return kind
-}
 
 // architectures are other names for conda subdirs.
 var architectures = map[string]string{
@@ -51,8 +32,8 @@ func (r *Rule) check() error {
 	}
 	for i, n := range r.Network {
 		n = strings.ToLower(n)
-		if networkNames[n] == "" {
-			return fmt.Errorf("%s: there is no network %q; there are %s", r.Key, r.Network[i], strings.Join(networkCodes[1:], ", "))
+		if !slices.Contains(facts.NetworkKinds(), n) {
+			return fmt.Errorf("%s: there is no network %q; there are %s", r.Key, r.Network[i], strings.Join(facts.NetworkKinds(), ", "))
 		}
 		r.Network[i] = n
 	}

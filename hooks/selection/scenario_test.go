@@ -195,15 +195,17 @@ func TestOrderAmongThoseThatFit(t *testing.T) {
 		change func(*selection.Input)
 		want   string
 	}{
-		"the wish before all":            {gpuIB(t), func(in *selection.Input) { in.Wish.Environment = "cpu"; in.Wish.GPU = true }, "cpu"},
-		"the manifest before the rules":  {ghSlingshot(t), func(in *selection.Input) { in.Environments[0].Rank = 1 }, "default"},
-		"the rules before the name":      {ghSlingshot(t), func(*selection.Input) {}, "gex"},
-		"GPU before none, by the table":  {gpuIB(t), named(0), "main"},
-		"native before TCP":              {ghSlingshot(t), func(in *selection.Input) { in.Rules = without(t, "gpu-slingshot-11") }, "gex"},
-		"default last":                   {gpuIB(t), func(in *selection.Input) { in.Environments[2].Platforms = in.Environments[0].Platforms }, "default"},
-		"explicit ones only when named":  {gpuIB(t), func(in *selection.Input) { in.Environments[0].Explicit = true }, "gex"},
-		"a named explicit one":           {gpuIB(t), func(in *selection.Input) { in.Environments[2].Explicit = true; in.Wish.Environment = "gex" }, "gex"},
-		"a site's row before a default":  {gpuIB(t), func(in *selection.Input) { in.Rules = site(t, selection.Rule{Key: "all", Prefer: []string{"GASNet-EX"}}) }, "gex"},
+		"the wish before all":           {gpuIB(t), func(in *selection.Input) { in.Wish.Environment = "cpu"; in.Wish.GPU = true }, "cpu"},
+		"the manifest before the rules": {ghSlingshot(t), func(in *selection.Input) { in.Environments[0].Rank = 1 }, "default"},
+		"the rules before the name":     {ghSlingshot(t), func(*selection.Input) {}, "gex"},
+		"GPU before none, by the table": {gpuIB(t), named(0), "main"},
+		"native before TCP":             {ghSlingshot(t), func(in *selection.Input) { in.Rules = without(t, "gpu-slingshot-11") }, "gex"},
+		"default last":                  {gpuIB(t), func(in *selection.Input) { in.Environments[2].Platforms = in.Environments[0].Platforms }, "default"},
+		"explicit ones only when named": {gpuIB(t), func(in *selection.Input) { in.Environments[0].Explicit = true }, "gex"},
+		"a named explicit one":          {gpuIB(t), func(in *selection.Input) { in.Environments[2].Explicit = true; in.Wish.Environment = "gex" }, "gex"},
+		"a site's row before a default": {gpuIB(t), func(in *selection.Input) {
+			in.Rules = site(t, selection.Rule{Key: "all", Prefer: []string{"GASNet-EX"}})
+		}, "gex"},
 		"a row for a partition":          {gpuIB(t), partition(t, "tcp"), "gex"},
 		"not in another partition":       {gpuIB(t), partition(t, "tcp", "other"), "default"},
 		"one that cannot be made is out": {gpuIB(t), func(in *selection.Input) { in.Environments[0].Platforms[0].Problem = "no such file" }, "gex"},
@@ -344,6 +346,19 @@ func TestAssumedNodesSaySo(t *testing.T) {
 	hasAll(t, strings.Join(r.Warnings, "\n"), "never looked at")
 }
 
+// A GPU that no environment can use is none: a driver without CUDA.
+func TestGPUWithoutCUDA(t *testing.T) {
+	g := gpuIB(t)
+	g.Kind.Virtuals = virtuals("")
+	g.Kind = sealed(t, g.Kind)
+	wants(t, mustSelect(t, job(g)), g, "cpu")
+	in := job(g)
+	in.Environments[0].Platforms[0].Stack.GPU = false
+	in.Environments[0].Platforms[0].Requirements = nil
+	in.Wish.GPU = true
+	hasAll(t, refused(t, in, selection.ErrNoFit).Error(), "these nodes have none that can be used")
+}
+
 // Two platforms of one subdir: the one that uses the GPU on nodes that have one.
 func TestTwoPlatformsOfOneSubdir(t *testing.T) {
 	plain := selection.Candidate{Platform: "linux-64", Subdir: "linux-64"}
@@ -358,6 +373,11 @@ func TestTwoPlatformsOfOneSubdir(t *testing.T) {
 		}
 		if got := row(t, p, cpuNodes(t)).Choice.Platform; got != "linux-64" {
 			t.Errorf("other nodes get %s", got)
+		}
+		// What fits comes before what is forced.
+		in = selection.Input{Environments: in.Environments, Groups: []selection.Group{v100(t)}, Wish: selection.Wish{Environment: "x", Check: selection.Warn}}
+		if r := row(t, mustSelect(t, in), v100(t)); r.Choice.Platform != "linux-64" || r.Choice.Forced {
+			t.Errorf("an old driver gets %+v", r.Choice)
 		}
 	}
 }

@@ -24,14 +24,14 @@ func Select(in Input) (*Plan, error) {
 	if !s.wish.MultiNode {
 		return s.alone(plan)
 	}
-	w, mixed, out := resolve(s.options)
+	wires, mixed, out := resolve(s.options)
 	switch out {
 	case ambiguous:
-		return nil, s.fail(ErrAmbiguous, plan)
+		return nil, s.tie(plan, s.options, wires, mixed)
 	case apart:
 		return nil, s.fail(ErrFamilies, plan)
 	}
-	s.settle(plan, w, mixed)
+	s.settle(plan, wires[0], mixed)
 	return plan, nil
 }
 
@@ -58,12 +58,12 @@ func SelectLater(in Input) (*Plan, error) {
 			continue
 		}
 		w, mixed, out := resolve(s.options[i : i+1])
-		if out == ambiguous {
-			return nil, s.fail(ErrAmbiguous, plan)
+		if out != decided {
+			return nil, s.tie(plan, s.options[i:i+1], w, mixed)
 		}
-		s.give(plan, i, w, mixed)
-		if !slices.Contains(wires, w) {
-			wires = append(wires, w)
+		s.give(plan, i, w[0], mixed)
+		if !slices.Contains(wires, w[0]) {
+			wires = append(wires, w[0])
 		}
 	}
 	if len(wires) == 1 {
@@ -86,9 +86,9 @@ func (s *selector) alone(plan *Plan) (*Plan, error) {
 		}
 		w, mixed, out := resolve(s.options[i : i+1])
 		if out != decided {
-			return nil, s.fail(ErrAmbiguous, plan)
+			return nil, s.tie(plan, s.options[i:i+1], w, mixed)
 		}
-		s.give(plan, i, w, mixed)
+		s.give(plan, i, w[0], mixed)
 	}
 	return plan, nil
 }
@@ -162,7 +162,7 @@ func (s *selector) findWires() {
 // optionsOf lists what a kind gets under each wire.
 func (s *selector) optionsOf(j *judgement) []option {
 	var out []option
-	top := leaders(j.eligible(func(*judged) bool { return true }), j.group.Kind.GPU)
+	top := leaders(j.eligible(func(*judged) bool { return true }), j.group.Kind.usableGPU())
 	for _, w := range s.wires {
 		under := j.eligible(func(c *judged) bool { return w.takes(&c.plat.Stack) })
 		if len(under) == 0 {
@@ -188,7 +188,7 @@ func (s *selector) optionsOf(j *judgement) []option {
 }
 
 func (s *selector) option(j *judgement, cands []*judged, w Wire) option {
-	pick, tied := best(cands, j.group.Kind.GPU)
+	pick, tied := best(cands, j.group.Kind.usableGPU())
 	if pick == nil {
 		return option{wire: w, choice: -1, tied: tied}
 	}
@@ -245,7 +245,7 @@ func (s *selector) pick(j *judgement, choice int) *judged {
 func (s *selector) alternatives(plan *Plan, i int) []Alternative {
 	var out []Alternative
 	for _, o := range s.options[i] {
-		a := Alternative{Wire: o.wire, Preferred: o.preferred, Tied: o.tied, Mixed: o.mixed}
+		a := Alternative{Wire: o.wire, Preferred: o.preferred, Default: o.isDefault, Tied: o.tied, Mixed: o.mixed}
 		if o.choice >= 0 {
 			c := s.choice(i, s.pick(s.kinds[i], o.choice))
 			a.Choice = &c

@@ -6,6 +6,21 @@
 // with a reason for every decision, or an error that lists the candidates.
 //
 // The names of environments mean nothing, except default as the last tie-break.
+//
+// What fits a kind is ordered by the manifest's order, the rules, and whether the
+// fabric is used; what comes first, but for its name, are the kind's leaders. The
+// nodes of a job share one wire: the communication stack, and the MPI if there is
+// one. Of the wires that have a leader on every kind the job takes the only one, or
+// the one with default everywhere; if there is none, what the rules name for mixed
+// jobs; else nothing, and the error shows the table.
+//
+//	selection.go  environments and kinds      kind.go, oflock.go  where they come from
+//	input.go      what is asked               judge.go            does it fit, and how well
+//	rules.go      the table, site over default; rulecheck.go, ruleread.go, match.go, phrase.go
+//	option.go     deciding on one wire        select.go, plan.go  Select, SelectLater
+//	refusal.go    why there is no plan        words.go            reasons and warnings
+//	pinned.go     what travels with a job; pinread.go; decide.go  what a node does with it
+//	network.go    variables per network
 package selection
 
 import (
@@ -53,7 +68,8 @@ type Kind struct {
 	Ancestors []string              `json:"ancestors,omitempty"`
 	// PageSize in bytes, 0 = not known.
 	PageSize int `json:"page_size,omitempty"`
-	// Networks that are active, by facts.Network.Kind, the fastest first.
+	// Networks that are active, by facts.Network.Kind, in the order of
+	// facts.NetworkKinds: fabrics before Ethernet.
 	Networks []string `json:"networks,omitempty"`
 	// GPU: it has a usable one. Driver is its driver's version.
 	GPU    bool   `json:"gpu,omitempty"`

@@ -32,18 +32,28 @@ func (s *selector) because(j *judgement, c *judged, mixed int) string {
 	case slow >= 0:
 		add("%s would fall back to TCP", familyName(others[slow].plat.Stack.Family))
 	case c.native:
-		add("%s drives %s", familyName(family), networkName(c.network))
+		add("%s drives %s", familyName(family), NetworkLabel(c.network))
 	case family != stack.None && fabric(&j.group.Kind) != "":
-		add("%s over TCP: it does not drive %s", familyName(family), networkName(c.network))
+		add("%s over TCP: it does not drive %s", familyName(family), NetworkLabel(c.network))
 	case family != stack.None && c.network == facts.Ethernet:
 		add("%s over TCP", familyName(family))
 	}
-	if len(parts) == 0 && !j.group.Kind.GPU && !c.plat.Stack.GPU {
+	if len(parts) == 0 && !j.group.Kind.usableGPU() && !c.plat.Stack.GPU {
 		add("needs no GPU")
 	}
 	if s.wish.Environment == "" && mixed == 0 {
 		if last := j.decisive(c, others); last != "" {
 			add("%s", last)
+		}
+	}
+	if len(parts) == 0 {
+		switch {
+		case usesGPU(&c.plat.Stack) && j.group.Kind.usableGPU():
+			add("uses the GPU")
+		case j.rule != nil && c.place.rule < len(j.rule.phrases):
+			add("rule %s", j.rule.Key)
+		default:
+			add("fits")
 		}
 	}
 	return strings.Join(parts, "; ")
@@ -100,7 +110,7 @@ func (c *Choice) warnings(k *Kind, multiNode bool, unmet []string) []string {
 	if multiNode && c.Family != stack.None && !c.Native {
 		switch fabric := fabric(k); {
 		case fabric != "":
-			out = append(out, fmt.Sprintf("%s (%s) has no transport for %s: its nodes talk over TCP", c.Environment, familyName(c.Family), networkName(fabric)))
+			out = append(out, fmt.Sprintf("%s (%s) has no transport for %s: its nodes talk over TCP", c.Environment, familyName(c.Family), NetworkLabel(fabric)))
 		case len(k.Networks) > 0:
 			out = append(out, fmt.Sprintf("%s (%s) talks over TCP: there is only Ethernet", c.Environment, familyName(c.Family)))
 		case !k.Assumed:
@@ -129,7 +139,7 @@ func (s *selector) warnFabrics(p *Plan) []string {
 	for _, network := range networkCodes {
 		if names := on[network]; names != nil {
 			slices.Sort(names)
-			parts = append(parts, fmt.Sprintf("%s (%s)", networkName(network), strings.Join(slices.Compact(names), ", ")))
+			parts = append(parts, fmt.Sprintf("%s (%s)", NetworkLabel(network), strings.Join(slices.Compact(names), ", ")))
 		}
 	}
 	return []string{fmt.Sprintf("between nodes of %s there is no common fabric: %s has TCP there, if it can", strings.Join(parts, " and "), p.Wire)}

@@ -1,5 +1,6 @@
-// Command selectbench measures what choosing an environment costs: what a node
-// reads of itself. `make bench-select` runs it.
+// Command selectbench measures what choosing environments costs: what a node reads
+// of itself, a plan for a whole cluster, and what a node decides. `make
+// bench-select` runs it.
 package main
 
 import (
@@ -86,6 +87,9 @@ func bench(ctx context.Context, out io.Writer) (code int, err error) {
 	report := figure.NewReport(out)
 	report.AtMost("facts.read", ms(read), "ms", 30)
 	report.Note("facts.load", ms(load), "ms")
+	if err := plans(out, report); err != nil {
+		return 0, err
+	}
 	return report.ExitCode(), nil
 }
 
