@@ -220,6 +220,6 @@ func (c *cluster) cmdSettings(ts *testscript.TestScript, neg bool, args []string
 		ts.Check(os.WriteFile(more, conf, 0o644))
 		ts.Check(c.devcluster("daemon", "start").Run())
 	}
+	ts.Defer(func() { restart(before) }) // also where the daemon refuses the file
 	restart(append(slices.Clone(before), ts.ReadFile(args[0])...))
-	ts.Defer(func() { restart(before) })
 }
