@@ -14,24 +14,28 @@ const Control = "HPCENV_SCOPE"
 // enforced.
 const maxCarried = 2048
 
-// Carry returns the value of Control, "" if there is nothing to enforce: the partitions
-// that the job may be moved to, and the feature expression that was taken into account.
-// features, if not "", are what the plan asks for on top of it: a job without features
+// nothing to enforce. It is set, too: components of a heterogeneous job otherwise inherit
+// what an earlier one set.
+const nothing = "1"
+
+// Carry returns the value of Control, which is never empty: the partitions that the job
+// may be moved to, and the feature expression that was taken into account. features, if
+// not "", are what the plan asks for on top of it: a job without features
 // of its own gets them, another is refused unless it has them.
 func (s *Scope) Carry(features string) string {
 	if s.OtherCluster || s.Every && features == "" {
-		return ""
+		return nothing
 	}
 	var out strings.Builder
 	out.WriteString("1;constraint=" + url.PathEscape(s.Constraint))
 	if !s.Every {
-		out.WriteString(";partitions=" + url.PathEscape(strings.Join(s.Partitions, ",")))
+		out.WriteString(";asked=" + url.PathEscape(s.Partition) + ";partitions=" + url.PathEscape(strings.Join(s.Partitions, ",")))
 	}
 	if features != "" {
 		out.WriteString(";features=" + url.PathEscape(features))
 	}
 	if out.Len() > maxCarried {
-		return ""
+		return nothing
 	}
 	return out.String()
 }

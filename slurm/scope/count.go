@@ -61,10 +61,13 @@ func nodeNumber(s string) (int, error) {
 
 // size is how many nodes a request can get.
 type size struct {
-	// most nodes, 0 = no bound is known.
-	most int
-	// perNode: no task and no total of GPUs asks for more nodes than are listed.
+	// least nodes that --nodes asks for; most nodes, 0 = no bound is known.
+	least, most int
+	// tasks, at least one for each node that must be.
 	tasks int
+	// given: --ntasks says how many. Then there are never more nodes than tasks if
+	// --nodes or a list of nodes is given too.
+	given bool
 	// spreads: something else than tasks and --nodes may ask for more nodes.
 	spreads bool
 }
@@ -78,9 +81,6 @@ var spreading = []string{
 
 func (r request) size() size {
 	s := size{tasks: 1}
-	if r.unread != "" {
-		s.spreads = true
-	}
 	for _, name := range spreading {
 		if _, ok := r.values[name]; ok {
 			s.spreads = true
@@ -88,26 +88,35 @@ func (r request) size() size {
 	}
 	if text, ok := r.values["ntasks"]; ok {
 		n, err := strconv.Atoi(strings.Trim(text, space))
-		if err != nil || n < 1 {
+		if s.given = err == nil && n > 0; s.given {
+			s.tasks = n
+		} else {
 			s.spreads = true
 		}
-		s.tasks = n
 	}
 	if text, ok := r.values["nodes"]; ok {
 		least, most, err := nodeCount(text)
 		if err != nil {
 			s.spreads = true
 		} else {
-			s.most = most
-			s.tasks = max(s.tasks, least)
+			s.least, s.most = least, most
+			// As many nodes as tasks, also where --nodes says more.
+			if s.given && most > 0 {
+				s.least, s.most = min(least, s.tasks), min(most, s.tasks)
+			} else {
+				s.tasks = max(s.tasks, least)
+			}
 		}
+	}
+	if r.unread != "" {
+		s.spreads = true
 	}
 	return s
 }
 
 // within tells whether a job that requires n nodes by name gets no others.
 func (s size) within(n int) bool {
-	if s.most > 0 {
+	if s.most > 0 || s.given && s.tasks < n {
 		return s.most <= n
 	}
 	return !s.spreads && s.tasks <= n

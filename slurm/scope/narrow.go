@@ -136,6 +136,9 @@ func (e *evaluation) resources() {
 // nodes puts the pieces together.
 func (e *evaluation) nodes(parts map[string]bool, sz size) {
 	drop := map[string]bool{}
+	if e.req.others {
+		e.out.because("what other components of the job require or exclude is not taken into account")
+	}
 	if text, ok := e.req.values["exclude"]; ok {
 		names, err := e.sub.nodeNames(text)
 		if err != nil {
@@ -155,7 +158,11 @@ func (e *evaluation) nodes(parts map[string]bool, sz size) {
 			in[n.Name] = true
 		}
 	}
-	if names := e.listed(sz); names != nil {
+	names := e.listed(sz)
+	if names != nil {
+		if slices.ContainsFunc(names, func(n string) bool { return !in[n] }) {
+			e.out.because("some of the nodes that are required do not fit %s", e.req.given())
+		}
 		clear(in)
 		for _, n := range names {
 			in[n] = true
@@ -173,6 +180,10 @@ func (e *evaluation) nodes(parts map[string]bool, sz size) {
 	e.out.Nodes = sorted(e.out.Nodes)
 	e.out.All = e.out.All || len(in) == 1
 	e.out.MultiNode = e.out.MultiNode && len(in) > 1
+	if names != nil {
+		// It needs just these nodes, in whichever partition it is.
+		passes = func(n *queries.Node) bool { return in[n.Name] }
+	}
 	e.movable(in, passes)
 }
 
@@ -223,10 +234,14 @@ func (e *evaluation) listed(sz size) []string {
 	names = sorted(names)
 	if len(names) == 0 || !sz.within(len(names)) {
 		e.out.MultiNode = e.out.MultiNode || len(names) > 1
+		if len(names) > 0 && sz.least <= len(names) {
+			e.out.because("whether the job gets others than --%s=%s depends on the release of Slurm", option, text)
+		}
 		return nil
 	}
-	if len(names) > 1 && sz.most != 1 {
-		e.out.MultiNode = true
+	if sz.given && sz.tasks < len(names) {
+		e.out.because("--ntasks=%d leaves only some of --%s=%s", sz.tasks, option, text)
 	}
+	e.out.MultiNode = sz.most != 1 && (e.out.MultiNode || len(names) > 1)
 	return names
 }

@@ -103,9 +103,5 @@ func parseRecord(text, program string) Record {
 		}
 		r.values[canonical(name)] = value
 	}
-	// What Slurm says of a number that was not given.
-	if _, most, err := nodeCount(r.values["nodes"]); err == nil && most == 0 {
-		delete(r.values, "nodes")
-	}
 	return Record{r}
 }

@@ -21,6 +21,9 @@ type request struct {
 	doubt string
 	// impossible: Slurm itself would refuse what is read in this way.
 	impossible bool
+	// others: components of a heterogeneous job name nodes, which Slurm keeps from the
+	// others.
+	others bool
 	// recorded: a cli_filter wrote the values down.
 	recorded bool
 }
@@ -28,6 +31,9 @@ type request struct {
 // carried from one component to the next: Slurm does not reset them. Those that can
 // only narrow (exclude) are left out.
 var carried = []string{"clusters", "cluster-constraint", "reservation", "prefer"}
+
+// naming are the options that name nodes.
+var naming = []string{"nodelist", "nodefile", "exclude"}
 
 // segment is one component on the command line.
 type segment struct {
@@ -89,6 +95,11 @@ func (s Submission) read(segs []segment) []request {
 	if s.Program == "sbatch" {
 		scripts = s.script(segs, &start)
 	}
+	all := flat(segs)
+	for _, name := range naming {
+		_, named := all[name]
+		start.others = start.others || named && len(segs) > 1
+	}
 	env := s.environment()
 	out := []request{start}
 	for j := 0; j <= s.Component; j++ {
@@ -108,7 +119,7 @@ func (s Submission) read(segs []segment) []request {
 			return out
 		}
 	}
-	if _, emptied := flat(segs)["export-file"]; emptied && s.Component > 0 {
+	if _, emptied := all["export-file"]; emptied && s.Component > 0 {
 		for i := range out {
 			out[i].blame("--export-file empties the environment that a later component is read from")
 		}
@@ -198,8 +209,12 @@ func (s Submission) script(segs []segment, r *request) [][]reading {
 	}
 	_, ignoredByVariable := environ(s.Env)["SBATCH_IGNORE_PBS"]
 	_, ignored := all["ignore-pbs"]
-	for j := 0; j <= s.Component; j++ {
-		words, foreign, err := directives(text, j)
+	named, more := false, true
+	for j := 0; j <= s.Component || more; j++ {
+		var words []string
+		var foreign bool
+		var err error
+		words, foreign, more, err = directives(text, j)
 		if foreign && !ignored && !ignoredByVariable {
 			r.unread = "the script has lines of another batch system (#PBS, #BSUB), which sbatch translates"
 			return none
@@ -211,7 +226,11 @@ func (s Submission) script(segs []segment, r *request) [][]reading {
 			return none
 		}
 		components = append(components, rs)
+		for _, option := range rs[0].settings {
+			named = named || slices.Contains(naming, option.option)
+		}
 	}
+	r.others = r.others || named && (len(components) > 1 || len(segs) > 1)
 	return components
 }
 

@@ -50,19 +50,24 @@ type Scope struct {
 	// OtherCluster: it may land on nodes of another cluster, which Nodes does not have.
 	OtherCluster bool `json:"other_cluster,omitempty"`
 	// Partitions into which the job could be moved without leaving Nodes, sorted; nil for
-	// a step. Constraint is the feature expression that was taken into account.
+	// a step. Partition is the one that was asked for, "" = the default, and Constraint
+	// the feature expression, as they were taken into account.
 	Partitions []string `json:"partitions,omitempty"`
-	// Partition is the one that was asked for, "" = the default.
-	Partition  string `json:"partition,omitempty"`
-	Constraint string `json:"constraint,omitempty"`
+	Partition  string   `json:"partition,omitempty"`
+	Constraint string   `json:"constraint,omitempty"`
 }
 
 // Of returns where a submission can land. It never fails: what cannot be found out
 // makes the Scope wider. Only the script and files of nodes are read.
 func Of(s Submission, c *Cluster) *Scope {
-	reqs := s.Recorded
-	if reqs == nil {
-		reqs = requests(s)
+	reqs := requests(s)
+	if s.Recorded != nil {
+		// Of other components only the command line and the script tell.
+		others := slices.ContainsFunc(reqs, func(r request) bool { return r.others })
+		reqs = slices.Clone(s.Recorded)
+		for i := range reqs {
+			reqs[i].others = others
+		}
 	}
 	if slices.ContainsFunc(reqs, func(r request) bool { return !r.impossible }) {
 		reqs = slices.DeleteFunc(reqs, func(r request) bool { return r.impossible })
@@ -82,7 +87,8 @@ func Of(s Submission, c *Cluster) *Scope {
 
 // join widens a scope by another way to read the same submission.
 func (s *Scope) join(o *Scope) {
-	if !slices.Equal(s.Nodes, o.Nodes) || s.Constraint != o.Constraint {
+	same := s.Constraint == o.Constraint && s.Partition == o.Partition
+	if !slices.Equal(s.Nodes, o.Nodes) || !same {
 		s.because("an option of a plugin that is not known here can be read in two ways")
 	}
 	s.All = s.All && o.All && slices.Equal(s.Nodes, o.Nodes)
@@ -92,8 +98,8 @@ func (s *Scope) join(o *Scope) {
 	s.MultiNode = s.MultiNode || o.MultiNode
 	s.OtherCluster = s.OtherCluster || o.OtherCluster
 	s.Partitions = slices.DeleteFunc(s.Partitions, func(p string) bool { return !slices.Contains(o.Partitions, p) })
-	if s.Constraint != o.Constraint {
-		s.Constraint, s.Partitions = "", nil
+	if !same {
+		s.Constraint, s.Partition, s.Partitions = "", "", nil
 	}
 	for _, w := range o.Why {
 		s.because("%s", w)
@@ -124,7 +130,7 @@ type evaluation struct {
 }
 
 func (e *evaluation) scope() *Scope {
-	e.out = Scope{Exact: true, Asked: e.req.given()}
+	e.out = Scope{Exact: true, Asked: e.req.given(), Partition: e.req.values["partition"]}
 	e.resources()
 	sz := e.req.size()
 	e.out.MultiNode = sz.most != 1 && (sz.spreads || sz.tasks > 1 || sz.most > 1)

@@ -96,9 +96,9 @@ func TestWhereAJobCanLand(t *testing.T) {
 		{command: "sbatch -p gpu -x g[2-4] plain", want: "g[1,5-6]"},
 		{command: "sbatch -p gpu -w g[1-2] plain", want: "g[1-2]"},
 		{command: "sbatch -p gpu -w g1 -N2 plain", want: "g[1-6]"},
-		{command: "sbatch -p gpu -w g[1-2] -n4 plain", want: "g[1-6]"},
+		{command: "sbatch -p gpu -w g[1-2] -n4 plain", want: "~g[1-6]", why: "release of Slurm"},
 		{command: "sbatch -p gpu -w g[1-2] -n4 -N2 plain", want: "g[1-2]"},
-		{command: "sbatch -p gpu -w g1 --gpus=8 plain", want: "g[1-6]"},
+		{command: "sbatch -p gpu -w g1 --gpus=8 plain", want: "~g[1-6]", why: "release of Slurm"},
 		{command: "sbatch -p gpu -F nodes -N3 plain", want: "g[1-3]"},
 		{command: "sbatch -p gpu -w ./nodes plain", want: "g[1-3]"},
 		{command: "sbatch -p gpu -w ./none plain", want: "~g[1-6]", why: "--nodelist=./none"},
@@ -173,9 +173,9 @@ func TestComponents(t *testing.T) {
 		}
 		l.check(t, l.ask(t, dir, i))
 	}
-	for i, want := range []string{"g1", "a[1-2]", "c[1-4]"} {
+	for i, want := range []string{"~g1", "~a[1-2]", "~c[1-4]"} {
 		for _, command := range []string{"sbatch -p gpu -w g1 : -p arm : -p cpu plain", "salloc -p gpu -w g1 : -p arm : -p cpu", "srun -p gpu -w g1 a -x : -p arm b : -p cpu c"} {
-			l := lookup{command: command, want: want}
+			l := lookup{command: command, want: want, why: "other components"}
 			l.check(t, l.ask(t, dir, i))
 		}
 	}
@@ -223,7 +223,7 @@ func TestGPUsAndSize(t *testing.T) {
 func TestPlugins(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "plain", "#!/bin/sh\n")
-	record := parseRecord("component sbatch\npartition=cpu\nend\ncomponent sbatch\npartition=arm\nnodes=1-0\nntasks=1\nend\n", "sbatch")
+	record := parseRecord("component sbatch\npartition=cpu\nend\ncomponent sbatch\npartition=arm\nnodes=1-2\nntasks=1\nend\n", "sbatch")
 	for _, test := range []struct {
 		plugins  queries.Plugins
 		enforced bool
@@ -270,13 +270,13 @@ func TestMovable(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "plain", "#!/bin/sh\n")
 	for command, want := range map[string]string{
-		"sbatch plain":                     "1;constraint=;partitions=cpu%2Cmain",
-		"sbatch -p mixed plain":            "1;constraint=;partitions=long%2Cmixed",
-		"sbatch -p mixed -C ib plain":      "1;constraint=ib;partitions=cpu%2Clong%2Cmain%2Cmixed",
-		"sbatch -p gpu -C ib&a100 plain":   "1;constraint=ib&a100;partitions=gpu%2Cmixed",
-		"sbatch -p gpu -w g1 plain":        "1;constraint=;partitions=",
-		"sbatch -p nosuch plain":           "",
-		"sbatch -M other -p gpu -N1 plain": "",
+		"sbatch plain":                     "1;constraint=;asked=;partitions=cpu%2Cmain",
+		"sbatch -p mixed plain":            "1;constraint=;asked=mixed;partitions=long%2Cmixed",
+		"sbatch -p mixed -C ib plain":      "1;constraint=ib;asked=mixed;partitions=cpu%2Clong%2Cmain%2Cmixed",
+		"sbatch -p gpu -C ib&a100 plain":   "1;constraint=ib&a100;asked=gpu;partitions=gpu%2Cmixed",
+		"sbatch -p gpu -w g1 plain":        "1;constraint=;asked=gpu;partitions=gpu%2Cmixed",
+		"sbatch -p nosuch plain":           "1",
+		"sbatch -M other -p gpu -N1 plain": "1",
 	} {
 		if got := (lookup{command: command}).ask(t, dir, 0).Carry(""); got != want {
 			t.Errorf("%s: %q, want %q", command, got, want)

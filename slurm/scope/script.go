@@ -14,8 +14,9 @@ const maxScript = 1 << 20
 
 // directives are the words of a script's #SBATCH lines for one component of a
 // heterogeneous job, as sbatch reads them. foreign tells that there are lines of
-// another batch system, which sbatch translates, in what was read.
-func directives(script string, component int) (words []string, foreign bool, err error) {
+// another batch system, which sbatch translates for all components; more, that there
+// are further components.
+func directives(script string, component int) (words []string, foreign, more bool, err error) {
 	at := 0
 	var found error
 	for line := range strings.SplitSeq(script, "\n") {
@@ -36,10 +37,7 @@ func directives(script string, component int) (words []string, foreign bool, err
 			rest = tail
 			at++
 		}
-		switch {
-		case at > component:
-			return words, foreign, found
-		case at < component:
+		if at != component {
 			continue
 		}
 		inLine, err := split(rest)
@@ -48,7 +46,7 @@ func directives(script string, component int) (words []string, foreign bool, err
 		}
 		words = append(words, inLine...)
 	}
-	return words, foreign, found
+	return words, foreign, at > component, found
 }
 
 // space is what C calls so.

@@ -72,18 +72,47 @@ func (a *app) prepare(ctx context.Context, path string, f prepareFlags) error {
 		return err
 	}
 	req.Platforms, req.DryRun = f.platforms, f.dryRun
-	if !a.takenAsIs() {
-		if err := a.checkTrees(req); err != nil {
-			return err
-		}
-	}
 	req.Offline = f.offline
+	d, err := a.described(req)
+	if err != nil {
+		return err
+	}
 	svc, err := a.writer(f.dryRun)
 	if err != nil {
 		return a.withoutDaemon(ctx, req, err)
 	}
 	if err := a.bring(svc); err != nil {
 		return err
+	}
+	reqs, err := a.planned(ctx, svc, req, d)
+	if err != nil {
+		return err
+	}
+	var results []*api.PrepareResult
+	for _, one := range reqs {
+		r, err := a.prepareOne(ctx, svc, one, f)
+		if err != nil {
+			return err
+		}
+		results = append(results, r)
+	}
+	result := together(results)
+	result.Notes = append(a.notes, result.Notes...)
+	if a.json {
+		if req.DryRun {
+			result.BytesFetched = 0 // what would be fetched is no fact
+		}
+		return a.printJSON(result)
+	}
+	return a.prepared(ctx, svc, req, result, f.verbose)
+}
+
+// prepareOne sends one request and shows how it goes.
+func (a *app) prepareOne(ctx context.Context, svc api.Service, req *api.PrepareRequest, f prepareFlags) (*api.PrepareResult, error) {
+	if !a.takenAsIs() {
+		if err := a.checkTrees(req); err != nil {
+			return nil, err
+		}
 	}
 	show := showAll
 	if f.dryRun {
@@ -98,18 +127,11 @@ func (a *app) prepare(ctx context.Context, path string, f prepareFlags) error {
 	shown.close()
 	if err != nil {
 		if ctx.Err() != nil {
-			return a.interrupted(svc)
+			return nil, a.interrupted(svc)
 		}
-		return aboutLock(err, req.LockPath)
+		return nil, aboutLock(err, req.LockPath)
 	}
-	result.Notes = append(a.notes, result.Notes...)
-	if a.json {
-		if req.DryRun {
-			result.BytesFetched = 0 // what would be fetched is no fact
-		}
-		return a.printJSON(result)
-	}
-	return a.prepared(ctx, svc, req, result, f.verbose)
+	return result, nil
 }
 
 // interrupted is the error after Ctrl-C.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
@@ -59,6 +60,18 @@ func (a *app) request(path string, environments []string, all bool) (*api.Prepar
 	} else if len(environments) == 0 {
 		environments = []string{"default"}
 	}
+	req.Activations, err = a.activations(environments)
+	return req, err
+}
+
+// activations are what the manifest adds to environments, as canonical JSON by name;
+// what it says of packages by path is noted on the way.
+func (a *app) activations(environments []string) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	p := a.project
+	if p == nil {
+		return out, nil
+	}
 	for _, name := range environments {
 		m, err := p.Activation(name)
 		var unknown *project.UnknownEnvironmentError
@@ -72,13 +85,23 @@ func (a *app) request(path string, environments []string, all bool) (*api.Prepar
 		if err != nil {
 			return nil, err
 		}
-		a.notes = append(a.notes, missing...)
-		req.Activations[name], _ = project.Canonical(m)
+		for _, m := range missing {
+			if !slices.Contains(a.notes, m) {
+				a.notes = append(a.notes, m)
+			}
+		}
+		out[name], _ = project.Canonical(m)
 		if a.editable[name], err = p.Editable(name); err != nil {
 			return nil, err
 		}
 	}
-	return req, nil
+	return out, nil
+}
+
+// lockDigest is the digest of a lock's bytes.
+func lockDigest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }
 
 // aboutLock puts the lock's path before an error that the lock is to blame for.

@@ -1,0 +1,54 @@
+package queries
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Job is where a job of Slurm runs, or may run.
+type Job struct {
+	// Nodes it has, as a hostlist; "" = none yet.
+	Nodes string `json:"nodes,omitempty"`
+	// What it asks for: partitions, nodes that it requires and does not want, features.
+	Partition string `json:"partition"`
+	Required  string `json:"required,omitempty"`
+	Excluded  string `json:"excluded,omitempty"`
+	Features  string `json:"features,omitempty"`
+}
+
+// jobID: a job, an element of an array, or a component of a heterogeneous job.
+var jobID = regexp.MustCompile(`^[0-9]+([_+][0-9]+)?$`)
+
+// Job asks for one job.
+func (c Client) Job(ctx context.Context, id string) (*Job, error) {
+	if !jobID.MatchString(id) {
+		return nil, fmt.Errorf("%w: %q is no job's number", ErrSlurm, id)
+	}
+	out, err := c.scontrol(ctx, "show", "job", "--oneliner", id)
+	if err != nil {
+		return nil, err
+	}
+	return ParseJob(out)
+}
+
+// ParseJob reads the output of `scontrol show job --oneliner ID`; of an array or a
+// heterogeneous job its first line.
+func ParseJob(out []byte) (*Job, error) {
+	line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	rest, ok := strings.CutPrefix(line, "JobId=")
+	if !ok {
+		return nil, fmt.Errorf("%w: scontrol show job starts with %.80q, not JobId=", ErrSlurm, line)
+	}
+	v := ordered(rest, jobFields)
+	return &Job{Nodes: v["NodeList"], Partition: v["Partition"], Required: v["ReqNodeList"], Excluded: v["ExcNodeList"], Features: v["Features"]}, nil
+}
+
+// jobFields in the order in which every release prints them. The job's name is free
+// text up to UserId; what follows Command is free text to the end.
+var jobFields = form{
+	wanted:   []string{"Partition", "ReqNodeList", "ExcNodeList", "NodeList", "Features"},
+	freeFrom: []string{"JobName"}, freeTo: []string{"UserId"},
+	ends: []string{"Command", "Comment", "AdminComment", "SystemComment", "Extra", "WorkDir"},
+}
