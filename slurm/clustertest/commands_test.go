@@ -12,8 +12,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/hpcenv/hpcenv/hooks/snapshot"
 )
 
 // commands of the stories. Each ends the story when it fails.
@@ -207,7 +210,8 @@ func (c *cluster) cmdOwnStores(ts *testscript.TestScript, neg bool, args []strin
 	}
 }
 
-// settings FILE: hpcenvd also has what FILE says, until the story ends.
+// settings FILE: hpcenvd also has what FILE says, until the story ends. The command
+// returns when it has published its inventory anew.
 func (c *cluster) cmdSettings(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: settings FILE")
@@ -218,7 +222,12 @@ func (c *cluster) cmdSettings(ts *testscript.TestScript, neg bool, args []string
 	restart := func(conf []byte) {
 		ts.Check(c.devcluster("daemon", "stop").Run())
 		ts.Check(os.WriteFile(more, conf, 0o644))
+		started := time.Now()
 		ts.Check(c.devcluster("daemon", "start").Run())
+		ts.Check(poll(30*time.Second, "the daemon to publish its inventory", func() (bool, error) {
+			_, _, at, err := snapshot.Read(c.store)
+			return at.After(started), err
+		}))
 	}
 	ts.Defer(func() { restart(before) }) // also where the daemon refuses the file
 	restart(append(slices.Clone(before), ts.ReadFile(args[0])...))
