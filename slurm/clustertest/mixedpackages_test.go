@@ -73,7 +73,7 @@ func mixedPackages() (out []mixedPackage) {
 	add(channelForge, all, condatest.Package{Name: "basedpyright", Version: "1.28.3", Build: "pyhd8ed1ab_0", Noarch: "python", Depends: []string{"python >=3.8"},
 		Files: []condatest.File{{Path: "site-packages/basedpyright/__init__.py", Content: "\n"}}})
 	add(channelForge, all, condatest.Package{Name: "ruff", Version: "0.11.2", Build: "py311h3d8ed06_0", Depends: []string{glibc, python},
-		Files: []condatest.File{{Path: "bin/ruff", Exec: true, Content: "#!/bin/sh\necho ruff \"$@\": all checks passed\n"}}})
+		Files: []condatest.File{{Path: "bin/ruff", Exec: true, Content: "#!/bin/sh\necho 'All checks passed!'\n"}}})
 	// cuPyNumeric and what it runs on, built for a GPU or not, for UCX or GASNet-EX.
 	legate := func(channel, env, build, device, network string, more ...string) {
 		add(channel, []string{env}, condatest.Package{Name: "legate", Version: "25.7.0", Build: build,
