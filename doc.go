@@ -49,12 +49,14 @@
 //	envs/prepare             from a lock's bytes to published environments
 //	envs/project             the files around a lock: where it is, the manifest
 //	envs/pyenv               a uv.lock or pylock.toml joined with a Python
+//	envs/pyproject           what a pyproject.toml declares of a project
 //	envs/python              Python's packaging standards; marker, name, requirement,
 //	                         tag, version
 //	envs/requirement         what an environment asks of a node
 //	envs/sandbox             where code of packages runs
-//	envs/satisfy             whether a lock still has what its manifest asks for
+//	envs/satisfy             whether a lock still has what its manifests ask for
 //	envs/stack               what an environment communicates with
+//	envs/standalone          a Python that is one archive (python-build-standalone)
 //	envs/task                tasks of a manifest, without a solve
 //	envs/tomltree            TOML with its order and lines
 //	envs/wheel               what a wheel is, and where its files go
@@ -79,9 +81,11 @@
 //	internal/condatest       small conda packages
 //	internal/faultfs         slow and failing file systems
 //	internal/figure          figures of benchmarks
-//	internal/oracle          prefixes beside rattler's; editables, uvsync, wheels
+//	internal/oracle          prefixes beside rattler's; beside uv's: editables,
+//	                         standalone, uvsync, wheels
 //	internal/peer            other people's programs
 //	internal/pypeer          uv and packaging
+//	internal/standalonetest  archives like python-build-standalone's
 //	internal/testdata        real locks and packages
 //	internal/wheeltest       small wheels
 package hpcenv

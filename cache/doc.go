@@ -18,7 +18,8 @@
 // say (mirrors, credentials, buckets, registries); one transfer serves all: it
 // resumes, keeps to the host policy, and verifies before anything is seen. What a
 // credential opened for some users lies in a part of the store of its own
-// (Store.Private).
+// (Store.Private), and a user's own store takes such content only if not everybody may
+// look into it.
 //
 // Everything becomes visible by one rename; a reader never sees a part, and
 // after a kill or a power cut at any instant the store is valid and the next

@@ -45,8 +45,17 @@ func (s *Store) ensure(ctx context.Context, f *Fetcher, src Source, interpret In
 func packageLock(src Source) string { return "package-" + src.SHA256 }
 
 // stageMissing fetches and stages src's package, whose lock the caller holds.
-// What is published already comes back as a Staged without a temporary file.
+// What is published already comes back as a Staged without a temporary file. Errors
+// are PackageErrors.
 func (s *Store) stageMissing(ctx context.Context, f *Fetcher, src Source, interpret Interpreter, progress func(done, total int64)) (*Staged, bool, error) {
+	st, fetched, err := s.fetchAndStage(ctx, f, src, interpret, progress)
+	if err != nil {
+		err = &PackageError{SHA256: src.SHA256, Err: err}
+	}
+	return st, fetched, err
+}
+
+func (s *Store) fetchAndStage(ctx context.Context, f *Fetcher, src Source, interpret Interpreter, progress func(done, total int64)) (*Staged, bool, error) {
 	m, err := s.Manifest(src.SHA256)
 	if err == nil {
 		return &Staged{Manifest: m}, false, nil

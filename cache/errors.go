@@ -56,3 +56,16 @@ func nextStep(err error) string {
 	}
 	return ""
 }
+
+// PackageError tells programs which package could not be brought into the store; its
+// text is that of Err, which names the package.
+type PackageError struct {
+	// SHA256 of the package.
+	SHA256 string
+	Err    error
+}
+
+func (e *PackageError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *PackageError) Unwrap() error { return e.Err }

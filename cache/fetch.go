@@ -103,6 +103,9 @@ func (d *download) run(ctx context.Context) (err error) {
 	for i, t := range targets {
 		if t.Credential().Kind() != credential.None && !d.look {
 			if err := d.s.keepsPrivate(); err != nil {
+				if d.sum == nil { // nothing was brought yet
+					err = withCleanup(err, d.removePart())
+				}
 				return err
 			}
 		}

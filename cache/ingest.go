@@ -65,7 +65,14 @@ func (s *Store) stage(ctx context.Context, f *os.File, src Source, interpret Int
 	m, err := s.take(ctx, f, f.Name(), size, src, interpret)
 	if errors.Is(err, ErrIntegrity) || errors.Is(err, ErrUnsafe) {
 		// Its digests are right: these are the bytes that the lock means.
-		return nil, fmt.Errorf("%w; the fault is the package's own; next: lock another build of it, or tell its channel", err)
+		next := "lock another build of it, or tell its channel"
+		switch src.Format {
+		case FormatWheel:
+			next = "lock another build of it, or tell its index"
+		case FormatTarGz, FormatTarZst: // no channel has those
+			next = "name another archive where this one is listed"
+		}
+		return nil, fmt.Errorf("%w; the fault is the package's own; next: %s", err, next)
 	}
 	return m, err
 }
@@ -82,8 +89,11 @@ func (s *Store) take(ctx context.Context, r io.ReaderAt, name string, size int64
 		return nil, err
 	}
 	raw := &Raw{Source: src, Entries: sorted(items), Read: func(path string, limit int64) ([]byte, error) {
+		if it := items[path]; it != nil && it.entry.Size > limit {
+			return nil, fmt.Errorf("%w: %s has %d bytes, at most %d are read", ErrUnsafe, path, it.entry.Size, limit)
+		}
 		return s.readItem(items, path, limit)
-	}}
+	}, Head: func(path string, n int64) ([]byte, error) { return s.readItem(items, path, n) }}
 	entries, meta, notes, err := interpret(raw)
 	if err != nil {
 		return nil, err
@@ -193,7 +203,7 @@ func (s *Store) saveStaged(m *Manifest) (_ string, err error) {
 	return f.Name(), nil
 }
 
-// readItem is Raw.Read.
+// readItem reads the first limit bytes of a file.
 func (s *Store) readItem(items map[string]*item, path string, limit int64) ([]byte, error) {
 	it := items[path]
 	switch {
@@ -201,17 +211,15 @@ func (s *Store) readItem(items map[string]*item, path string, limit int64) ([]by
 		return nil, fmt.Errorf("%s: %w", path, os.ErrNotExist)
 	case it.entry.Type != EntryFile:
 		return nil, fmt.Errorf("%w: %s is a %s, not a file", ErrIntegrity, path, it.entry.Type)
-	case it.entry.Size > limit:
-		return nil, fmt.Errorf("%w: %s has %d bytes, at most %d are read", ErrUnsafe, path, it.entry.Size, limit)
 	case it.kept != nil:
-		return slices.Clone(it.kept), nil
+		return slices.Clone(it.kept[:min(limit, int64(len(it.kept)))]), nil
 	}
 	f, err := s.OpenEntry(it.entry)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close() // only read
-	data := make([]byte, it.entry.Size)
+	data := make([]byte, min(it.entry.Size, limit))
 	if _, err := io.ReadFull(f, data); err != nil {
 		return nil, storeError("read", f.Name(), err)
 	}
@@ -304,6 +312,9 @@ func (d *digester) check(src Source) error {
 	return nil
 }
 
+// formats are those that are unpacked.
+var formats = []ArchiveFormat{FormatConda, FormatTarBz2, FormatWheel, FormatTarGz, FormatTarZst}
+
 // check says whether src is complete.
 func (src Source) check() error {
 	switch {
@@ -311,8 +322,8 @@ func (src Source) check() error {
 		return fmt.Errorf("package %s: %w: sha256 %q is not 64 lower-case hex digits", src.Name, ErrIntegrity, src.SHA256)
 	case src.MD5 != "" && !isHex(src.MD5, 32):
 		return fmt.Errorf("package %s: %w: md5 %q is not 32 lower-case hex digits", src.Name, ErrIntegrity, src.MD5)
-	case src.Format != FormatConda && src.Format != FormatTarBz2 && src.Format != FormatWheel:
-		return fmt.Errorf("package %s: archive format %q is not supported, only .conda, .tar.bz2 and .whl are", src.Name, src.Format)
+	case !slices.Contains(formats, src.Format):
+		return fmt.Errorf("package %s: archive format %q is not supported, only %q are", src.Name, src.Format, formats)
 	}
 	return nil
 }

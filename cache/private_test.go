@@ -171,3 +171,106 @@ func TestPrivateNeedsTheGroup(t *testing.T) {
 		t.Fatalf("as another user: %v\n%s", err, out)
 	}
 }
+
+// What a credential fetched is known by its mark, as long as it is there.
+func TestClosed(t *testing.T) {
+	s := clusterStore(t)
+	p, err := s.Private(os.Getgid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := makeConda(t, member{name: "share/secret", body: "only for some"})
+	src := sourceOf(data, FormatConda, "https://closed.example/s-1-0.conda")
+	closed := func(when string, want bool) {
+		t.Helper()
+		if got, err := p.Closed(src); got != want || err != nil {
+			t.Errorf("%s: %v, %v", when, got, err)
+		}
+		if got, err := s.Closed(src); got || err != nil {
+			t.Errorf("%s, in the store that all read: %v, %v", when, got, err)
+		}
+	}
+	closed("nothing", false)
+	if err := errors.Join(p.MarkClosed(src), s.MarkClosed(src)); err != nil {
+		t.Fatal(err)
+	}
+	closed("a mark alone", false)
+	if err := p.ImportArchive(context.Background(), bytes.NewReader(data), src); err != nil {
+		t.Fatal(err)
+	}
+	closed("with the archive", true)
+	if _, _, err := p.Ensure(context.Background(), quick(FetchOptions{}), src, plain(""), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(p.ArchivePath(src)); err != nil {
+		t.Fatal(err)
+	}
+	closed("taken in", true)
+	parts, err := s.Parts()
+	if err != nil || len(parts) != 1 || parts[0].Root() != p.Root() {
+		t.Errorf("parts: %v, %v", parts, err)
+	}
+}
+
+// In a user's own store nothing that a credential fetches comes where everybody may
+// look.
+func TestOwnStoreKeepsWhatIsPrivate(t *testing.T) {
+	data := noise(3000)
+	for mode, refused := range map[os.FileMode]bool{0o700: false, 0o750: false, 0o755: true, 0o711: true} {
+		u := newUser(t)
+		srv := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if _, err := w.Write(data); err != nil {
+				t.Log(err)
+			}
+		}))
+		root := filepath.Join(t.TempDir(), "s")
+		if err := errors.Join(os.Mkdir(root, 0o700), os.Chmod(root, mode)); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Create(root, Format{Platforms: []string{"linux-64"}, OwnerUID: os.Getuid()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st, err := os.Stat(root); err != nil || st.Mode().Perm() != mode {
+			t.Errorf("mode %v became %v, %v", mode, st.Mode(), err)
+		}
+		f := quick(FetchOptions{Access: u.access})
+		src := sourceOf(data, FormatConda, srv.URL+"/linux-64/demo-1-0.conda")
+		u.write(".netrc", "machine 127.0.0.1 login me password x\n")
+		_, _, err = s.Fetch(context.Background(), f, src, nil)
+		if errors.Is(err, ErrStore) != refused || (err == nil) == refused {
+			t.Errorf("mode %v: %v", mode, err)
+		}
+		if found, gerr := filepath.Glob(filepath.Join(root, "archives", "*")); gerr != nil || (len(found) > 0) == refused {
+			t.Errorf("mode %v: %v, %v", mode, found, gerr)
+		}
+	}
+}
+
+// A netrc that cannot be read hinders nobody but who needs it, and is told of.
+func TestUnreadableNetrc(t *testing.T) {
+	data := noise(3000)
+	srv := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "closed") {
+			http.Error(w, "who?", http.StatusUnauthorized)
+		} else if _, err := w.Write(data); err != nil {
+			t.Log(err)
+		}
+	}))
+	u := newUser(t)
+	u.write(".netrc", "machine x login y\npasswort z\n")
+	f := quick(FetchOptions{Access: u.access})
+	if w := f.Warnings(); len(w) != 0 {
+		t.Errorf("before anything was fetched: %q", w)
+	}
+	if _, _, err := newStore(t).Fetch(context.Background(), f, sourceOf(data, FormatConda, srv.URL+"/open/linux-64/demo-1-0.conda"), nil); err != nil {
+		t.Error(err)
+	}
+	if w := f.Warnings(); len(w) != 1 || !strings.Contains(w[0], ".netrc:2: ") || strings.Contains(w[0], "passwort") {
+		t.Errorf("warnings %q", w)
+	}
+	_, _, err := newStore(t).Fetch(context.Background(), f, sourceOf(data, FormatConda, srv.URL+"/closed/linux-64/demo-1-0.conda"), nil)
+	if !WantsCredential(err) || !strings.Contains(err.Error(), "the credential may be in a file that cannot be read: ") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -61,6 +61,9 @@ const (
 	FormatTarBz2 ArchiveFormat = "tar.bz2"
 	// FormatWheel is the wheel format: a ZIP of the files themselves.
 	FormatWheel ArchiveFormat = "whl"
+	// FormatTarGz and FormatTarZst are plain tars with gzip or zstd around them.
+	FormatTarGz  ArchiveFormat = "tar.gz"
+	FormatTarZst ArchiveFormat = "tar.zst"
 )
 
 // Source says where an archive lies and what it must be.
@@ -152,6 +155,8 @@ type Raw struct {
 	// Read returns the content of an entry that is a regular file, at most
 	// limit bytes of it (an error if it is longer).
 	Read func(path string, limit int64) ([]byte, error)
+	// Head returns the first n bytes of such an entry, or all of a shorter one.
+	Head func(path string, n int64) ([]byte, error)
 }
 
 // Interpreter turns an unpacked archive into the entries and metadata of its

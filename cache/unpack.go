@@ -83,6 +83,10 @@ func (s *Store) unpack(ctx context.Context, r io.ReaderAt, size int64, format Ar
 		err = archive.ReadConda(ctx, r, size, lim, u.visit)
 	case FormatTarBz2:
 		err = archive.ReadTarBz2With(ctx, s.bzip2, r, size, lim, u.visit)
+	case FormatTarGz:
+		err = archive.ReadTarGz(ctx, r, size, lim, u.visit)
+	case FormatTarZst:
+		err = archive.ReadTarZst(ctx, r, size, lim, u.visit)
 	default:
 		err = fmt.Errorf("archive format %q is not supported", format)
 	}

@@ -1,3 +1,5 @@
+//go:build linux
+
 package cmd
 
 import (
@@ -13,12 +15,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/hpcenv/hpcenv/internal/condatest"
+	"github.com/hpcenv/hpcenv/internal/standalonetest"
 	"github.com/hpcenv/hpcenv/internal/wheeltest"
 )
 
 // placeholder is {{url FILE}}, {{sha256 FILE}} or {{at FILE}} (both, as a list of
-// interpreters has them), where FILE is the name of a wheel, or of a conda python as
-// linux-64/python-3.12.4-0.conda.
+// interpreters has them), where FILE is the name of a wheel, of a conda python as
+// linux-64/python-3.12.4-0.conda, or of an archive of python-build-standalone as
+// cpython-3.12.4-0-install_only.tar.gz (0 = the build).
 var placeholder = regexp.MustCompile(`\{\{(url|sha256|at) ([^}]+)\}\}`)
 
 // fillCmd: fill FILE… writes what placeholders stand for into files; what they name
@@ -69,6 +73,17 @@ func makeFile(t testing.TB, file string) ([]byte, error) {
 		}, Info: map[string][]byte{"entry_points.txt": []byte("[console_scripts]\n" + parts[0] + " = " + parts[0] + ":main\n")}}
 		return w.Bytes(t), nil
 	}
+	if rest, ok := strings.CutPrefix(file, "cpython-"); ok {
+		parts := strings.SplitN(rest, "-", 3)
+		files := standalonetest.Small(parts[0], parts[1])
+		switch {
+		case strings.HasSuffix(file, "-full.tar.zst"):
+			return standalonetest.TarZst(t, append(files, standalonetest.File{Path: "PYTHON.json", Content: "{}"})), nil
+		case strings.HasSuffix(file, ".tar.zst"):
+			return standalonetest.TarZst(t, files), nil
+		}
+		return standalonetest.TarGz(t, files), nil
+	}
 	parts := strings.Split(strings.TrimSuffix(path.Base(file), ".conda"), "-")
 	if len(parts) != 3 || parts[0] != "python" {
 		return nil, fmt.Errorf("%s is neither a wheel nor a python", file)
@@ -79,5 +94,11 @@ func makeFile(t testing.TB, file string) ([]byte, error) {
 		{Path: "bin/python", Link: "python" + minor},
 		{Path: "lib/python" + minor + "/readme", Content: "no sources\n"},
 	}}
+	if parts[2] == vendoring {
+		p.Files = append(p.Files, condatest.File{Path: "lib/python" + minor + "/site-packages/pure/__init__.py", Content: "what = 'of conda'\n"})
+	}
 	return p.Conda(t), nil
 }
+
+// vendoring is the build of a python that brings a module which a wheel pure has, too.
+const vendoring = "vendoring"

@@ -1,6 +1,6 @@
 // Package archive reads package archives without writing anything: .conda (a
 // ZIP of zstd-compressed tars, read through its central directory), .tar.bz2,
-// and .whl (a ZIP of the files themselves).
+// .tar.gz, .tar.zst, and .whl (a ZIP of the files themselves).
 //
 // Enters: the archive's bytes and Limits. Leaves: one call of a Visitor per
 // member, in the archive's order, with a checked name; of a wheel the list of

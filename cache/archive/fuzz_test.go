@@ -4,10 +4,13 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,6 +68,53 @@ func seedConda(t testing.TB) []byte {
 	return out.Bytes()
 }
 
+func seedTarGz(t testing.TB) []byte { return gzipped(t, seedTar(t)) }
+
+func seedTarZst(t testing.TB) []byte {
+	e, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.EncodeAll(seedTar(t), nil)
+}
+
+// TestPlainTars: a tar in gzip or zstd shows the members that it has.
+func TestPlainTars(t *testing.T) {
+	for name, c := range map[string]struct {
+		data []byte
+		read func(context.Context, io.ReaderAt, int64, Limits, Visitor) error
+	}{"gzip": {seedTarGz(t), ReadTarGz}, "gzip, two streams": {append(seedTarGz(t), gzipped(t, make([]byte, 1024))...), ReadTarGz}, "zstd": {seedTarZst(t), ReadTarZst}} {
+		var got []string
+		err := c.read(context.Background(), bytes.NewReader(c.data), int64(len(c.data)), LimitsFor(0), func(m Member, content io.Reader) error {
+			data, err := io.ReadAll(content)
+			got = append(got, fmt.Sprint(path.Base(m.Path), " ", m.Kind, m.Exec, m.Target, string(data)))
+			return err
+		})
+		want := []string{"index.json 0 false{}", "bin 2 false", "a 0 true{}", "l 1 falsea", "h 3 falsebin/a", "long 2 false", "f 0 false{}"}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+		for cut := 1; cut < len(c.data); cut++ { // nothing at all is a tar of nothing
+			visit := func(_ Member, content io.Reader) error { _, err := io.Copy(io.Discard, content); return err }
+			if err := c.read(context.Background(), bytes.NewReader(c.data[:cut]), int64(cut), LimitsFor(0), visit); !errors.Is(err, ErrIntegrity) && name != "gzip, two streams" {
+				t.Fatalf("%s, cut after %d bytes of %d: %v", name, cut, len(c.data), err)
+			}
+		}
+	}
+}
+
+func gzipped(t testing.TB, data []byte) []byte {
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	if _, err := z.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
 // fuzzLimits are small, so that the fuzzer gets beyond them.
 var fuzzLimits = Limits{MaxBytes: 1 << 20, MaxEntries: 100, MaxPath: 400, MaxLink: 400, MaxName: 255}
 
@@ -76,6 +126,8 @@ func FuzzRead(f *testing.F) {
 	// "hello" as bzip2 -9 writes it: a stream that is fine, of no tar.
 	f.Add([]byte("BZh91AY&SY\x19\x31\x65\x3d\x00\x00\x00\x81\x00\x02\x44\xa0\x00\x21\x9a\x68\x33\x4d\x07\x33\x8b\xb9\x22\x9c\x28\x48\x0c\x98\xb2\x9e\x80"), byte(2))
 	f.Add([]byte("BZh91AY&SY\x19\x31\x65\x3d\x00\x00\x00\x81\x00\x02\x44\xa0\x00\x21\x9a\x68\x33\x4d\x07\x33\x8b\xb9\x22\x9c\x28\x48\x0c\x98\xb2\x9e\x80"), byte(3))
+	f.Add(seedTarGz(f), byte(4))
+	f.Add(seedTarZst(f), byte(5))
 	f.Fuzz(func(t *testing.T, data []byte, kind byte) {
 		var total int64
 		members := 0
@@ -93,7 +145,7 @@ func FuzzRead(f *testing.F) {
 		}
 		ctx, r, size := context.Background(), bytes.NewReader(data), int64(len(data))
 		var err error
-		switch kind % 4 {
+		switch kind % 6 {
 		case 0:
 			err = ReadConda(ctx, r, size, fuzzLimits, visit)
 		case 1:
@@ -107,6 +159,10 @@ func FuzzRead(f *testing.F) {
 			defer cancel()
 			left := &counter{bytes: fuzzLimits.MaxBytes, entries: fuzzLimits.MaxEntries}
 			err = readTar(ctx, pbzip2.NewReader(inner, r), fuzzLimits, left, visit)
+		case 4:
+			err = ReadTarGz(ctx, r, size, fuzzLimits, visit)
+		case 5:
+			err = ReadTarZst(ctx, r, size, fuzzLimits, visit)
 		}
 		if err != nil && !errors.Is(err, ErrIntegrity) && !errors.Is(err, ErrUnsafe) {
 			t.Fatalf("error without class: %v", err)

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command hpcenvd is the per-cluster service: it fetches, verifies and builds
 // what locks name, in a store that only its account writes.
 package main

@@ -58,6 +58,8 @@ type PrepareRequest struct {
 	// Group is the caller's primary group, as the kernel tells it, -1 = it does not;
 	// never sent.
 	Group int `json:"-"`
+	// Groups are all groups of the caller, the primary one first; never sent.
+	Groups []int `json:"-"`
 }
 
 // Types of events.
@@ -188,6 +190,8 @@ type Status struct {
 	// wheels may ask for ("" = the default).
 	Interpreters []Interpreter `json:"interpreters,omitempty"`
 	Glibc        string        `json:"glibc,omitempty"`
+	// Serves are the platforms (conda subdirs) that the store has environments for.
+	Serves []string `json:"serves,omitempty"`
 	// Embedded: no daemon; a store of the user's own.
 	Embedded bool `json:"embedded"`
 }
@@ -198,6 +202,17 @@ type Interpreter struct {
 	Platform     string `json:"platform"`
 	Kind         string `json:"kind"`
 	FreeThreaded bool   `json:"free_threaded,omitempty"`
+	// URL and SHA256 of its archive, With those of its further packages; the list's
+	// URLs hold no credentials.
+	URL    string        `json:"url,omitempty"`
+	SHA256 string        `json:"sha256,omitempty"`
+	With   []FileToFetch `json:"with,omitempty"`
+}
+
+// FileToFetch is an archive that the site lists.
+type FileToFetch struct {
+	URL    string `json:"url"`
+	SHA256 string `json:"sha256"`
 }
 
 // Error is an error as the API carries it. Code is the exit code of design 9.

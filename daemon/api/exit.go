@@ -38,7 +38,11 @@ type NeedError struct {
 func (e *NeedError) Error() string {
 	names := make([]string, 0, len(e.Archives))
 	for _, n := range e.Archives {
-		names = append(names, n.Location)
+		name := n.Location
+		if strings.Contains(name, "://") {
+			name = n.Package // a URL may hold what is not for messages
+		}
+		names = append(names, name)
 	}
 	return "archives must be handed over by the client: " + strings.Join(names, ", ")
 }

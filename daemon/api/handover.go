@@ -46,7 +46,7 @@ func (c *Client) handOver(ctx context.Context, req *PrepareRequest, n Need, repo
 // handFile gives the daemon the archive in the file at path.
 func (c *Client) handFile(ctx context.Context, n Need, path string) error {
 	fail := func(err error) error {
-		return Errorf(ExitFailed, "%s: local archive %s: %v\nnext: put the file there or run `pixi lock` in its project", n.Package, path, err)
+		return Errorf(ExitFailed, "%s: local archive %s: %v\nnext: put the file there or lock its project anew", n.Package, path, err)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -59,7 +59,7 @@ func (c *Client) handFile(ctx context.Context, n Need, path string) error {
 		return fail(err)
 	}
 	if have := hex.EncodeToString(h.Sum(nil)); have != n.SHA256 {
-		return Errorf(ExitFailed, "%s: local archive %s has sha256 %s, the lock says %s\nnext: run `pixi lock` if the file was rebuilt on purpose", n.Package, path, have, n.SHA256)
+		return Errorf(ExitFailed, "%s: local archive %s has sha256 %s, the lock says %s\nnext: lock the project anew if the file was rebuilt on purpose", n.Package, path, have, n.SHA256)
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return fail(err)

@@ -48,7 +48,7 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request) {
 	}
 	req.Group = -1
 	if known {
-		req.Group = int(who.Gid)
+		req.Group, req.Groups = int(who.Gid), peerGroups(r)
 	}
 	// It sends no more; what it may still do is leave.
 	if err := http.NewResponseController(w).SetReadDeadline(time.Time{}); err != nil {
@@ -56,7 +56,7 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	log := s.log.With("uid", who.Uid, "lock", short(digest(req.Lock)))
-	j, joined := s.jobs.join(key(req, known && s.backend.OwnParts(req.Group)), release, func(ctx context.Context, report func(api.Event)) (result *api.PrepareResult, err error) {
+	j, joined := s.jobs.join(key(req, s.backend.OwnParts(req.Groups)), release, func(ctx context.Context, report func(api.Event)) (result *api.PrepareResult, err error) {
 		defer func() { // one lock's fault is not everybody's
 			if cause := recover(); cause != nil {
 				log.Error("prepare panicked", "cause", cause, "stack", string(debug.Stack()))
@@ -202,8 +202,8 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, status int, v any
 
 // key identifies what a request asks for, whatever its order and whoever asks; where
 // a part of the store that is a group's own may count, only the group's members ask
-// alike.
-func key(req *api.PrepareRequest, ownParts bool) string {
+// alike. ownParts are the groups of the caller that have one.
+func key(req *api.PrepareRequest, ownParts []int) string {
 	q := *req
 	q.LockPath = "" // where the lock lies changes nothing about the work
 	q.Environments = slices.Sorted(slices.Values(req.Environments))
@@ -212,8 +212,8 @@ func key(req *api.PrepareRequest, ownParts bool) string {
 	if err != nil {
 		panic(err) // a struct of strings and bytes always encodes
 	}
-	if req.Private || req.Offline || ownParts {
-		data = fmt.Appendf(data, "\n%d", req.Group)
+	if req.Private || req.Offline || len(ownParts) > 0 {
+		data = fmt.Appendf(data, "\n%d %v", req.Group, ownParts)
 	}
 	return digest(data)
 }

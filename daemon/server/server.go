@@ -26,8 +26,9 @@ type Backend interface {
 	// Holds reports whether an archive is in the part of the store that only group
 	// reads.
 	Holds(group int, sha256 string) (bool, error)
-	// OwnParts reports whether what is prepared for a group depends on who asks.
-	OwnParts(group int) bool
+	// OwnParts are those of the groups on which it depends what is prepared for their
+	// members, in order.
+	OwnParts(groups []int) []int
 	// ListFor and InspectFor are List and Inspect for a member of these groups.
 	ListFor(ctx context.Context, groups []int) ([]api.Environment, error)
 	InspectFor(ctx context.Context, groups []int, id string) (*api.EnvironmentDetail, error)

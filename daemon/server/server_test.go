@@ -24,8 +24,6 @@ type backend struct {
 	prepare func(ctx context.Context, report func(api.Event)) (*api.PrepareResult, error)
 	mu      sync.Mutex
 	put     map[string]string
-	// ownParts: groups have parts of the store.
-	ownParts bool
 }
 
 func (b *backend) Prepare(ctx context.Context, req *api.PrepareRequest, report func(api.Event)) (*api.PrepareResult, error) {
@@ -40,16 +38,6 @@ func (b *backend) List(context.Context) ([]api.Environment, error) {
 func (b *backend) Inspect(context.Context, string) (*api.EnvironmentDetail, error) {
 	return nil, errors.New("for whom?")
 }
-
-// ListFor has one environment for each group of the caller.
-func (b *backend) ListFor(_ context.Context, groups []int) (out []api.Environment, err error) {
-	for _, gid := range groups {
-		out = append(out, api.Environment{Group: &gid})
-	}
-	return out, nil
-}
-
-func (b *backend) OwnParts(int) bool { return b.ownParts }
 
 func (b *backend) InspectFor(_ context.Context, _ []int, id string) (*api.EnvironmentDetail, error) {
 	return nil, api.Errorf(api.ExitUsage, "no environment has the id %s", id)

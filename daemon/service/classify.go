@@ -70,6 +70,7 @@ func split(msg string) (body string, steps []string) {
 func next(err error, code int) string {
 	var unknown *lockfile.UnknownEnvironmentError
 	var problems *lockfile.ProblemsError
+	var listed *prepare.PythonError
 	switch {
 	case errors.As(err, &unknown):
 		return "name one that is there with -e, or run " + relock(err) + " if the manifest has it"
@@ -89,6 +90,8 @@ func next(err error, code int) string {
 		return "take the package out of the scripts that are allowed, or let failed scripts degrade the environment (scripts.on_failure)"
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		return "free space, inodes or quota there, then the same command again: what was fetched is kept"
+	case errors.As(err, &listed) && errors.Is(err, cache.ErrIntegrity):
+		return mendEntry
 	case errors.Is(err, cache.ErrFetch):
 		return nextFetch(err)
 	case errors.Is(err, cache.ErrIntegrity):
@@ -100,7 +103,7 @@ func next(err error, code int) string {
 	case errors.Is(err, activation.ErrUndo):
 		return "the same command in a fresh shell"
 	case errors.Is(err, project.ErrManifest):
-		return "mend the manifest there, then run `pixi lock` in the project"
+		return "mend the manifest there, then lock the project anew (`pixi lock`, `uv lock`)"
 	case errors.Is(err, materialize.ErrPrefix):
 		return "a shorter place: the prefix root of the cluster's store, or the path of a store of your own (HPCENV_STORE)"
 	case errors.Is(err, materialize.ErrUnlinkable):
@@ -136,22 +139,14 @@ type lockedError struct {
 func (e *lockedError) Error() string { return e.err.Error() }
 func (e *lockedError) Unwrap() error { return e.err }
 
-// ofLock adds to an error how the project of the lock is locked anew, where that is
+// OfLock adds to an error how the project of the lock is locked anew, where that is
 // not with pixi.
-func ofLock(err error, lock []byte) error {
+func OfLock(err error, lock []byte) error {
 	format, ferr := lockfile.Detect(lock)
-	if err == nil || ferr != nil {
+	if err == nil || ferr != nil || format == lockfile.FormatPixi {
 		return err
 	}
-	switch format {
-	case lockfile.FormatUV:
-		return &lockedError{err, "`uv lock`"}
-	case lockfile.FormatPylock:
-		return &lockedError{err, "what wrote the pylock.toml (`uv export`, `pip lock`)"}
-	case lockfile.FormatCondaLock:
-		return &lockedError{err, "`conda-lock lock`"}
-	}
-	return err
+	return &lockedError{err, format.Relock()}
 }
 
 // relock is the command that locks the project anew.
@@ -160,8 +155,11 @@ func relock(err error) string {
 	if errors.As(err, &of) {
 		return of.command
 	}
-	return "`pixi lock`"
+	return lockfile.FormatPixi.Relock()
 }
+
+// mendEntry is what to do about a Python that the site lists.
+const mendEntry = "correct the URL or the sha256 in its entry of `interpreters:` (of the daemon's configuration, or of your own)"
 
 // nextFetch is what to do where a package was not delivered.
 func nextFetch(err error) string {
@@ -173,11 +171,14 @@ func nextFetch(err error) string {
 	const again = ", then the same command again: what was fetched is kept"
 	var refused *cache.HostRefusedError
 	var status *cache.StatusError
+	var listed *prepare.PythonError
 	switch {
 	case errors.Is(err, cache.ErrOffline):
 		return "the same command without --offline, on a host that reaches the channels"
 	case errors.As(err, &refused):
 		return fmt.Sprintf("if it is meant, the administrator adds %s to fetch.allow in /etc/hpcenv/hpcenvd.yaml and restarts hpcenvd", refused.Host)
+	case errors.As(err, &listed) && (errors.As(err, &status) && status.Gone() || errors.Is(err, fs.ErrNotExist)):
+		return mendEntry
 	case errors.As(err, &status) && status.Gone():
 		return relock(err) + " in the project takes what the channel has now"
 	case errors.As(err, &status) && status.Unauthorized():

@@ -30,7 +30,7 @@ func TestEveryClassHasItsExitCode(t *testing.T) {
 		{&lockfile.UnknownEnvironmentError{Name: "x"}, api.ExitUsage, "next: name one"},
 		{prepare.ErrRequest, api.ExitUsage, "next: the same command with --help"},
 		{project.ErrNoLock, api.ExitUsage, "next: "},
-		{&lockfile.MissingPlatformError{}, api.ExitNoFit, "next: add"},
+		{&lockfile.MissingPlatformError{}, api.ExitNoFit, "next: lock it"},
 		{prepare.ErrNoPlatform, api.ExitNoFit, "next: "},
 		{context.DeadlineExceeded, api.ExitLate, "next: "},
 		{cache.ErrStore, api.ExitUnreachable, "next: check the store"},

@@ -34,7 +34,7 @@ func OpenDownloads(have, into string, own Own, project string) (*Downloads, erro
 	store, err := cache.Open(into)
 	if errors.Is(err, fs.ErrNotExist) {
 		store, err = cache.Create(into, cache.Format{
-			Version: cache.FormatVersion, Platforms: []string{"linux-64", "linux-aarch64"}, OwnerUID: os.Geteuid(),
+			Version: cache.FormatVersion, Platforms: ownPlatforms, OwnerUID: os.Geteuid(),
 		})
 	}
 	if err != nil {

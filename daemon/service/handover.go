@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -37,7 +38,7 @@ type want struct {
 // ask notes which packages are needed and returns the error that tells the
 // client. refusal is what a server said that wants a credential for them; nil =
 // they lie in local files.
-func (w *wanted) ask(packages []*lockfile.CondaPackage, wheels []*lockfile.PyPIPackage, refusal error) error {
+func (w *wanted) ask(packages []*lockfile.CondaPackage, wheels []*lockfile.PyPIPackage, pythons []*lockfile.StandalonePython, refusal error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
@@ -71,6 +72,12 @@ func (w *wanted) ask(packages []*lockfile.CondaPackage, wheels []*lockfile.PyPIP
 	for _, p := range wheels {
 		src, err := prepare.WheelSource(p)
 		if err := add(src, p.Location, err); err != nil {
+			return err
+		}
+	}
+	for _, p := range pythons {
+		src, err := prepare.StandaloneSource(p)
+		if err := add(src, p.URL, err); err != nil {
 			return err
 		}
 	}
@@ -137,6 +144,14 @@ func (s *Service) closed(group int) func(cache.Source) (bool, error) {
 	}
 }
 
-// OwnParts reports whether what is made for a group depends on who asks, since the
-// group has a part of the store.
-func (s *Service) OwnParts(group int) bool { return s.opts.Store.HasPrivate(group) }
+// OwnParts are those of the groups that have a part of the store, in order: what is
+// made for their members depends on it.
+func (s *Service) OwnParts(groups []int) (out []int) {
+	for _, gid := range groups {
+		if s.opts.Store.HasPrivate(gid) && !slices.Contains(out, gid) {
+			out = append(out, gid)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -64,7 +64,7 @@ func openOwn(root string, create func(string, cache.Format) (*cache.Store, error
 	store, err := cache.Open(root)
 	if errors.Is(err, os.ErrNotExist) {
 		format := cache.Format{
-			Version: cache.FormatVersion, Platforms: []string{"linux-64", "linux-aarch64"}, OwnerUID: os.Geteuid(),
+			Version: cache.FormatVersion, Platforms: ownPlatforms, OwnerUID: os.Geteuid(),
 		}
 		// Its trees are the prefixes: said before anything is made.
 		for _, platform := range format.Platforms {

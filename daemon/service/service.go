@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync/atomic"
 
 	"github.com/hpcenv/hpcenv/cache"
@@ -119,15 +118,12 @@ func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report f
 		Platforms: req.Platforms, Activations: req.Activations, Description: req.Description, DryRun: req.DryRun, Offline: req.Offline,
 		Brought: req.Brought,
 	}
-	told := func(e prepare.Event) { report(api.Event(e)) }
-	if s.opts.Fetcher == nil { // it tells what is there, wherever this user may look
-		if part, err := s.partWith(ctx, deps, wanted); err != nil {
+	if !req.Private {
+		if deps, err = s.partWith(ctx, deps, wanted, req.Groups); err != nil {
 			return nil, err
-		} else if part != nil {
-			deps = part
 		}
 	}
-	res, err := prepare.Run(ctx, deps, wanted, told)
+	res, err := prepare.Run(ctx, deps, wanted, func(e prepare.Event) { report(api.Event(e)) })
 	if errors.Is(err, cache.ErrOffline) && !req.Private && !s.opts.Embedded && s.opts.Store.HasPrivate(req.Group) {
 		// What a credential fetched for the user's group lies in its own part.
 		mine := *req
@@ -138,13 +134,13 @@ func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report f
 	var closed *prepare.NeedCredentialError
 	switch {
 	case errors.As(err, &need):
-		return nil, s.wanted.ask(need.Packages, need.Wheels, nil)
+		return nil, s.wanted.ask(need.Packages, need.Wheels, need.Pythons, nil)
 	case errors.As(err, &closed) && !s.opts.Embedded:
-		return nil, s.wanted.ask(closed.Packages, closed.Wheels, closed.Err)
+		return nil, s.wanted.ask(closed.Packages, closed.Wheels, closed.Pythons, closed.Err)
 	case errors.Is(err, cache.ErrFetch):
-		return nil, ofLock(&fetchError{err: err, from: s.host()}, req.Lock)
+		return nil, OfLock(&fetchError{err: err, from: s.host()}, req.Lock)
 	case err != nil:
-		return nil, ofLock(err, req.Lock)
+		return nil, OfLock(err, req.Lock)
 	}
 	out := s.result(deps.Store, res)
 	if group, ok := deps.Store.Group(); ok {
@@ -157,26 +153,25 @@ func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report f
 	return out, nil
 }
 
-// partWith is what a request is looked up with if the part of one of the user's
-// groups has all that it asks for and the store itself has not; else nil.
-func (s *Service) partWith(ctx context.Context, deps *prepare.Deps, req *prepare.Request) (*prepare.Deps, error) {
-	parts, err := s.parts(nil)
+// partWith is deps with the first that has all that a request asks for: the store
+// itself, or the part of one of the caller's groups (of a user's process, of one
+// that it may read). Where none has, it is deps.
+func (s *Service) partWith(ctx context.Context, deps *prepare.Deps, req *prepare.Request, groups []int) (*prepare.Deps, error) {
+	asker := &groups
+	if s.opts.Embedded {
+		asker = nil
+	}
+	parts, err := s.parts(asker)
 	if err != nil || len(parts) < 2 {
-		return nil, err
+		return deps, err
 	}
-	for i, part := range parts {
+	for _, part := range parts {
 		at := *deps
-		at.Store = part
-		res, err := prepare.Run(ctx, &at, req, nil)
-		if err != nil || slices.ContainsFunc(res.Environments, func(e prepare.Environment) bool { return e.New }) {
-			continue // the store itself says what is wrong
+		if at.Store = part; prepare.Ready(ctx, &at, req) {
+			return &at, nil
 		}
-		if i == 0 {
-			return nil, nil
-		}
-		return &at, nil
 	}
-	return nil, nil
+	return deps, nil
 }
 
 // depsFor is what a request is worked on with: the part of the store that it is
@@ -244,13 +239,14 @@ func (s *Service) Status(ctx context.Context) (*api.Status, error) {
 	if o := s.opts.Python; o != nil {
 		st.Glibc = o.Glibc
 		for _, i := range o.Interpreters {
-			st.Interpreters = append(st.Interpreters, api.Interpreter{Version: i.Version, Platform: i.Platform, Kind: string(i.Kind), FreeThreaded: i.FreeThreaded})
+			st.Interpreters = append(st.Interpreters, told(i))
 		}
 	}
 	if s.opts.Store == nil {
 		return st, nil
 	}
-	st.Store, st.PrefixRoot = s.opts.Store.Root(), s.opts.Store.Format().PrefixRoot
+	format := s.opts.Store.Format()
+	st.Store, st.PrefixRoot, st.Serves = s.opts.Store.Root(), format.PrefixRoot, format.Platforms
 	var inv *snapshot.Snapshot
 	var err error
 	if s.opts.Inventory != nil {

@@ -166,7 +166,7 @@ func TestChoose(t *testing.T) {
 		{name: "unknown", environments: []string{"nosuch"}, unknown: true},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			p, err := NewPlan(Project{Lock: lock}, x.environments, x.all, x.platforms)
+			p, err := NewPlan(Project{Lock: lock}, nil, x.environments, x.all, x.platforms)
 			var unknown *lockfile.UnknownEnvironmentError
 			var missing *lockfile.MissingPlatformError
 			if errors.As(err, &unknown) != x.unknown || errors.As(err, &missing) != x.noPlatform {
@@ -227,7 +227,7 @@ func TestWheels(t *testing.T) {
 // TestWrongArchive: bytes that the lock does not promise are not written.
 func TestWrongArchive(t *testing.T) {
 	c := demo(t)
-	p, err := NewPlan(Project{Lock: c.lock(t, "default@linux-64=libz")}, nil, false, nil)
+	p, err := NewPlan(Project{Lock: c.lock(t, "default@linux-64=libz")}, nil, nil, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestWheelRoundTrip(t *testing.T) {
 func TestCredential(t *testing.T) {
 	lock := demo(t).lock(t, "default@linux-64=libz")
 	for _, secret := range []string{"https://me:secret@conda.example/", "https://conda.example/t/tk-secret/"} {
-		_, err := NewPlan(Project{Lock: bytes.ReplaceAll(lock, []byte("https://conda.example/"), []byte(secret))}, nil, false, nil)
+		_, err := NewPlan(Project{Lock: bytes.ReplaceAll(lock, []byte("https://conda.example/"), []byte(secret))}, nil, nil, false, nil)
 		if !errors.Is(err, lockfile.ErrLock) || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "line 5") {
 			t.Errorf("%s: %v", secret, err)
 		}

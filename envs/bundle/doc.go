@@ -22,8 +22,18 @@
 //	hpcenv/bundle.json               version, environments and platforms, archives
 //	hpcenv/project/…                 the lock as it was, the manifest, its scripts
 //	hpcenv/archives/<sha256>.<ext>   what only further environments or platforms
-//	                                 need, and the Python that compiles for another
-//	                                 platform
+//	                                 need, the Python that compiles for another
+//	                                 platform, and Pythons that are no conda
+//	                                 packages
+//	hpcenv/interpreters.yaml         of a lock that names no Python: those that its
+//	                                 environments got, as sites list them
+//
+// A lock that names no Python (uv.lock, pylock.toml) gets one that a site lists. Where
+// that is of conda packages, they lie in channel/, and the pack is one like any other.
+// An archive of python-build-standalone has no place in pixi-pack's layout: it lies
+// with the further archives, the first environment can then be made by hpcenv alone,
+// and environment.yml asks for a python that no channel has. Where a bundle is loaded
+// the site must list the same Pythons (Bundle.Fits).
 //
 // Local source trees (editable projects) are in no bundle: they are used where they
 // lie. Plan.Trees and Bundle.Trees name them.
@@ -34,6 +44,7 @@
 //
 //	layout.go    names, versions, the small files
 //	plan.go      what a bundle of a lock holds
+//	pythons.go   locks that name no Python
 //	repodata.go  the channel's index, environment.yml
 //	write.go     the tar; archives are verified while they are written
 //	tree.go      the members of a tar or of a folder, by name

@@ -93,7 +93,7 @@ func (c *channel) lock(t testing.TB, envs ...string) []byte {
 // write is a bundle of a project.
 func (c *channel) write(t testing.TB, p Project, environments, platforms []string) []byte {
 	t.Helper()
-	plan, err := NewPlan(p, environments, false, platforms)
+	plan, err := NewPlan(p, nil, environments, false, platforms)
 	if err != nil {
 		t.Fatal(err)
 	}

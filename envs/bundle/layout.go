@@ -30,6 +30,7 @@ const (
 	ownName     = "hpcenv/bundle.json"
 	projectDir  = "hpcenv/project"
 	archivesDir = "hpcenv/archives"
+	pythonsName = "hpcenv/interpreters.yaml"
 )
 
 const (
@@ -51,9 +52,18 @@ type packFile struct {
 type ownFile struct {
 	Version int `json:"version"`
 	// Lock among the project's files, with the sha256 of its bytes.
-	Lock     ownMember `json:"lock"`
-	Contents []Content `json:"contents"`
-	Archives []member  `json:"archives"`
+	Lock ownMember `json:"lock"`
+	// Python of a lock that names none.
+	Python   *ownPythons `json:"python,omitempty"`
+	Contents []Content   `json:"contents"`
+	Archives []member    `json:"archives"`
+}
+
+// ownPythons are which Pythons a lock without one gets: a list of them, and the
+// platforms that they were chosen for.
+type ownPythons struct {
+	List      ownMember `json:"list"`
+	Platforms []string  `json:"platforms"`
 }
 
 type ownMember struct {

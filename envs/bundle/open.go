@@ -15,6 +15,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/envs/pyenv"
 )
 
 // Bundle is a bundle that was opened. Its archives are read when they are asked
@@ -32,6 +33,10 @@ type Bundle struct {
 	Derived     bool
 	PackVersion string
 
+	// Pythons of a lock that names none: which the bundle's environments got.
+	// PythonList is the list of them, a file as sites have it.
+	Pythons    *Pythons
+	PythonList []byte
 	// Trees are the local source trees of the contents, which no bundle has.
 	Trees []lockfile.SourceTree
 
@@ -134,7 +139,34 @@ func (b *Bundle) readOwn() error {
 		}
 	}
 	b.Contents = own.Contents
+	if err := b.readPythons(own.Python); err != nil {
+		return err
+	}
 	return b.complete()
+}
+
+// readPythons reads the list of Pythons, if there is one.
+func (b *Bundle) readPythons(own *ownPythons) error {
+	if own == nil {
+		return nil
+	}
+	if own.List.Path != pythonsName {
+		return fmt.Errorf("%w: %s names the list of Pythons %q, which is not %s", ErrBundle, ownName, own.List.Path, pythonsName)
+	}
+	data, err := read(b.tree, pythonsName)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(data)
+	if digest := hex.EncodeToString(sum[:]); digest != own.List.SHA256 {
+		return fmt.Errorf("%w: %s has sha256 %s, %s says %s", ErrBundle, pythonsName, digest, ownName, own.List.SHA256)
+	}
+	offer, err := pyenv.Parse(pythonsName, data)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrBundle, err)
+	}
+	b.Pythons, b.PythonList = &Pythons{Offer: offer, Platforms: own.Platforms}, data
+	return nil
 }
 
 // has notes an archive.
@@ -152,16 +184,16 @@ func (b *Bundle) has(m member) error {
 
 // complete checks that all archives are there that the contents need.
 func (b *Bundle) complete() error {
-	lock, err := lockfile.Parse(b.Project.Lock)
-	if err != nil {
-		return err
-	}
 	if len(b.Contents) == 0 {
 		return fmt.Errorf("%w: it says of no environment that it holds it", ErrBundle)
 	}
+	lock, err := parse(b.Project.Lock, b.Pythons, b.Environments(), false)
+	if err != nil {
+		return err
+	}
 	var platforms []*lockfile.Platform
 	for _, c := range b.Contents {
-		env, err := lock.Environment(c.Environment)
+		env, err := lock.lock.Environment(c.Environment)
 		if err != nil {
 			return err
 		}

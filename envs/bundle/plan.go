@@ -35,7 +35,12 @@ type Plan struct {
 	// are the user's own, and must lie beside the lock where it is used.
 	Trees []lockfile.SourceTree
 
+	// Foreign: pixi-unpack, conda and mamba can make the first content, too. They
+	// cannot where its Python is no conda package.
+	Foreign bool
+
 	project Project
+	pythons *Pythons // of a lock that names no Python, what was taken
 	digest  string
 	// first are the packages of the first content.
 	first *lockfile.Platform
@@ -51,23 +56,23 @@ type member struct {
 }
 
 // NewPlan says what a bundle of environments (none = default; all = every one) for
-// platforms (conda subdirs; none = all for Linux that the lock has) holds. What
-// cannot be installed is an error, as in prepare; so is a lock that has nothing of
-// what was asked for.
-func NewPlan(project Project, environments []string, all bool, platforms []string) (*Plan, error) {
+// platforms (conda subdirs; none = all for Linux that the lock has) holds. pythons are
+// for locks that name no Python; others do not look at it. What cannot be installed is
+// an error, as in prepare; so is a lock that has nothing of what was asked for.
+func NewPlan(project Project, pythons *Pythons, environments []string, all bool, platforms []string) (*Plan, error) {
 	if err := passable(project.Lock); err != nil {
 		return nil, fmt.Errorf("%w: %w", lockfile.ErrLock, err)
 	}
-	lock, err := lockfile.Parse(project.Lock)
+	lock, err := parse(project.Lock, pythons, environments, all)
 	if err != nil {
 		return nil, err
 	}
-	lock.Resolve(project.Dir)
+	lock.lock.Resolve(project.Dir)
 	if !safeName(project.LockName) {
 		project.LockName = "pixi.lock"
 	}
-	p := &Plan{project: project, digest: lock.Digest}
-	targets, err := p.choose(lock, environments, all, platforms)
+	p := &Plan{project: project, digest: lock.lock.Digest, pythons: lock.pythons}
+	targets, err := p.choose(lock, platforms)
 	if err != nil {
 		return nil, err
 	}
@@ -85,12 +90,13 @@ func passable(data []byte) error {
 	if line == 0 {
 		return nil
 	}
-	return fmt.Errorf("line %d: a URL holds a credential, and a bundle is passed on\nnext: take it out of the channel's URL in the manifest, keep it with `pixi auth login` or in ~/.netrc, and run `pixi lock`", line)
+	return fmt.Errorf("line %d: a URL holds a credential, and a bundle is passed on\nnext: take it out of the channel's URL in the manifest, keep it with `pixi auth login` or in ~/.netrc, and run %s", line, lockfile.FormatOf("", data).Relock())
 }
 
 // fill finds the members.
 func (p *Plan) fill(targets []target) error {
 	p.first = targets[0].platform
+	p.Foreign = p.first.Python == nil
 	have, paths := map[string]bool{}, map[string]string{}
 	// In the channel each name is there once; elsewhere each content.
 	add := func(at string, src cache.Source) error {
@@ -125,11 +131,11 @@ func (p *Plan) fill(targets []target) error {
 		}
 	}
 	for _, t := range targets {
-		for _, c := range prepare.CompilerPackages(t.environment, t.platform) {
-			src, err := prepare.Source(c)
-			if err != nil {
-				return err
-			}
+		sources, err := prepare.CompilerSources(t.environment, t.platform)
+		if err != nil {
+			return err
+		}
+		for _, src := range sources {
 			if err := add("", src); err != nil {
 				return err
 			}
@@ -145,20 +151,11 @@ type target struct {
 }
 
 // choose fills in Contents and Skipped.
-func (p *Plan) choose(lock *lockfile.Lock, names []string, all bool, platforms []string) (targets []target, err error) {
-	switch {
-	case all:
-		names = nil
-		for _, e := range lock.Environments {
-			names = append(names, e.Name)
-		}
-	case len(names) == 0:
-		names = []string{"default"}
-	}
+func (p *Plan) choose(lock *parsed, platforms []string) (targets []target, err error) {
 	var faults []error
 	var absent error
-	for _, name := range unique(names) {
-		env, err := lock.Environment(name)
+	for _, name := range lock.names {
+		env, err := lock.lock.Environment(name)
 		if err != nil {
 			return nil, err
 		}
@@ -174,7 +171,14 @@ func (p *Plan) choose(lock *lockfile.Lock, names []string, all bool, platforms [
 			var missing *lockfile.MissingPlatformError
 			if errors.As(err, &missing) {
 				absent = err
-				p.Skipped = append(p.Skipped, fmt.Sprintf("environment %q: the lock has no packages for %s", name, subdir))
+				why := lock.lacking(name, subdir)
+				if why == "" {
+					why = "the lock has no packages for " + subdir
+				} else {
+					why = "not for " + subdir + ": " + why
+					absent = fmt.Errorf("%w: %s", err, why)
+				}
+				p.Skipped = append(p.Skipped, fmt.Sprintf("environment %q: %s", name, why))
 				continue
 			}
 			if err == nil {
@@ -213,8 +217,13 @@ type locked struct {
 	err    error
 }
 
+// A Python of its own has none: it lies where further archives do.
 func archivesOf(p *lockfile.Platform) []locked {
 	var out []locked
+	if p.Python != nil {
+		src, err := prepare.StandaloneSource(p.Python)
+		out = append(out, locked{"", src, err})
+	}
 	for _, c := range p.Conda {
 		src, err := prepare.Source(c)
 		out = append(out, locked{path.Join(channelDir, c.Subdir, c.FileName), src, err})

@@ -12,7 +12,7 @@ const manifest = "[workspace]\nname = \"x\"\nchannels = [\"https://conda.example
 func TestProjectFiles(t *testing.T) {
 	c := demo(t)
 	plan := func() *Plan {
-		p, err := NewPlan(Project{LockName: "pixi.lock", Lock: c.lock(t, "default@linux-64=libz")}, nil, false, nil)
+		p, err := NewPlan(Project{LockName: "pixi.lock", Lock: c.lock(t, "default@linux-64=libz")}, nil, nil, false, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -75,6 +75,10 @@ func recordOf(p *lockfile.CondaPackage, size int64) (json.RawMessage, error) {
 func environmentFile(p *lockfile.Platform) []byte {
 	var b bytes.Buffer
 	b.WriteString("channels:\n  - ./" + channelDir + "\n  - nodefaults\ndependencies:\n")
+	if p.Python != nil {
+		// It is in no channel: conda says so, rather than make an environment without.
+		fmt.Fprintf(&b, "  - python=%s\n", p.Python.Version)
+	}
 	for _, c := range p.Conda {
 		fmt.Fprintf(&b, "  - %s=%s=%s\n", c.Name, c.Version, c.Build)
 	}

@@ -84,34 +84,39 @@ func (p *Plan) writeSmall(t *tarWriter, sizes map[string]int64) error {
 	if err != nil {
 		return err
 	}
-	own, err := asJSON(ownFile{
-		Version: ownVersion, Lock: ownMember{path.Join(projectDir, p.project.LockName), p.digest}, Contents: p.Contents, Archives: p.members,
-	})
+	about := ownFile{Version: ownVersion, Lock: ownMember{path.Join(projectDir, p.project.LockName), p.digest}, Contents: p.Contents, Archives: p.members}
+	type file struct {
+		name string
+		data []byte
+	}
+	var lists []file
+	if p.pythons != nil {
+		data, err := p.pythons.list()
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256(data)
+		about.Python = &ownPythons{List: ownMember{pythonsName, hex.EncodeToString(sum[:])}, Platforms: p.pythons.Platforms}
+		lists = append(lists, file{pythonsName, data})
+	}
+	own, err := asJSON(about)
 	if err != nil {
 		return err
 	}
-	files := []struct {
-		name string
-		data []byte
-	}{{packName, pack}, {environmentName, environmentFile(p.first)}, {ownName, own}, {path.Join(projectDir, p.project.LockName), p.project.Lock}}
+	files := []file{{packName, pack}, {environmentName, environmentFile(p.first)}, {ownName, own}, {path.Join(projectDir, p.project.LockName), p.project.Lock}}
+	files = append(files, lists...)
 	for _, name := range slices.Sorted(maps.Keys(p.project.Files)) {
 		if !safePath(name) || name == p.project.LockName {
 			return fmt.Errorf("%w: a project file cannot be called %q in a bundle", ErrBundle, name)
 		}
-		files = append(files, struct {
-			name string
-			data []byte
-		}{path.Join(projectDir, name), p.project.Files[name]})
+		files = append(files, file{path.Join(projectDir, name), p.project.Files[name]})
 	}
 	for _, subdir := range []string{p.first.Subdir, noarch} { // conda insists on noarch
 		data, err := repodataOf(subdir, p.first.Conda, sizes)
 		if err != nil {
 			return err
 		}
-		files = append(files, struct {
-			name string
-			data []byte
-		}{path.Join(channelDir, subdir, repodataName), data})
+		files = append(files, file{path.Join(channelDir, subdir, repodataName), data})
 	}
 	for _, f := range files {
 		if err := t.bytes(f.name, f.data); err != nil {

@@ -158,7 +158,8 @@ func needed(p, short string) bool {
 	case !inLib:
 		return false
 	case lib == "lib-dynload":
-		return strings.HasPrefix(name, "_codecs") || strings.HasPrefix(name, "_multibytecodec")
+		// unicodedata: \N{…} in strings, and names with letters beyond ASCII.
+		return strings.HasPrefix(name, "_codecs") || strings.HasPrefix(name, "_multibytecodec") || strings.HasPrefix(name, "unicodedata.")
 	case lib == "" || lib == "encodings" || lib == "importlib" || lib == "collections" || lib == "re":
 		return strings.HasSuffix(name, ".py") && name != "sitecustomize.py" && name != "usercustomize.py"
 	}

@@ -42,7 +42,9 @@ type process struct {
 func (c *compiler) start(ctx context.Context, box *Sandbox, dir string) (_ *process, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	binds := [][2]string{{filepath.Join(dir, "python"), "/python"}, {filepath.Join(dir, "driver"), "/driver"}}
-	cmd, done, err := box.command(ctx, binds, "/usr/bin/env", "-i", "PYTHONHASHSEED=0",
+	// A program that is linked with its libpython finds it relative to itself
+	// ($ORIGIN); the loader knows that place from /proc only, which is not there.
+	cmd, done, err := box.command(ctx, binds, "/usr/bin/env", "-i", "PYTHONHASHSEED=0", "LD_LIBRARY_PATH=/python/lib",
 		"/python/bin/python"+c.short, "-S", "-s", "-B", "-W", "ignore", "/driver/driver.py")
 	if err != nil {
 		cancel()

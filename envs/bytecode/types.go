@@ -8,9 +8,10 @@ import (
 )
 
 // DriverVersion is part of every compiler's identity. It is raised when the
-// driver makes other bytes of the same source, or its protocol changes; a golden
+// driver, or what it runs with, makes other bytes of the same source, or its protocol
+// changes (LinkerVersion of envs/materialize is raised with it where bytes change); a golden
 // test enforces it.
-const DriverVersion = 2
+const DriverVersion = 3
 
 // Error classes.
 var (

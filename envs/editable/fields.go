@@ -96,7 +96,7 @@ func (r *reader) checkName() error {
 		return r.refuse(r.line("project"), "correct it", "its name %q is no name of a Python project", r.out.Name)
 	}
 	if !name.Equal(r.out.Name, r.tree.Name) {
-		return r.refuse(r.line("project", "name"), "run `pixi lock`", "the lock calls it %s, pyproject.toml %s", r.tree.Name, r.out.Name)
+		return r.refuse(r.line("project", "name"), "lock the project anew (`pixi lock`, `uv lock`)", "the lock calls it %s, pyproject.toml %s", r.tree.Name, r.out.Name)
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func Read(tree Tree) (*Project, error) {
 	data, err := r.file("pyproject.toml")
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(tree.Dir); errors.Is(err, fs.ErrNotExist) {
-			return nil, r.refuse(0, "is the lock beside its project? Otherwise bring the directory, or correct the path in the manifest and run `pixi lock`", "there is no such directory")
+			return nil, r.refuse(0, "is the lock beside its project? Otherwise bring the directory, or correct the path in the manifest and lock the project anew (`pixi lock`, `uv lock`)", "there is no such directory")
 		}
 		if _, err := os.Stat(filepath.Join(tree.Dir, "setup.py")); errors.Is(err, fs.ErrNotExist) {
 			return nil, r.refuse(0, "is the lock beside its project? Otherwise bring the directory; or write a pyproject.toml with a [project] table", "it has no pyproject.toml")

@@ -55,7 +55,7 @@ func (p *Platform) Supported() error { return p.problems(p.unsupported()) }
 // is a *ProblemsError that names everything.
 func (p *Platform) Validate() error {
 	list := append(p.unsupported(), p.inconsistencies()...)
-	var md5, nothing, wheels unhashed
+	var md5, nothing, wheels, files unhashed
 	for _, pkg := range p.Conda {
 		switch {
 		case pkg.SHA256 != "":
@@ -66,22 +66,30 @@ func (p *Platform) Validate() error {
 		}
 	}
 	for _, pkg := range p.PyPI {
-		if pkg.Kind == PyPIWheel && pkg.SHA256 == "" {
+		switch {
+		case pkg.Kind != PyPIWheel || pkg.SHA256 != "":
+		case pkg.Local:
+			files.add(pkg.FileName, pkg.Line)
+		default:
 			wheels.add(pkg.FileName, pkg.Line)
 		}
 	}
 	var next []string
-	if len(list) > 0 && len(md5)+len(nothing)+len(wheels) > 0 {
+	if len(list) > 0 && len(md5)+len(nothing)+len(wheels)+len(files) > 0 {
 		next = append(next, "take out of the environment what cannot be installed")
 	}
 	list = append(list, md5.problem("an md5 but no sha256")...)
 	list = append(list, nothing.problem("no sha256")...)
 	list = append(list, wheels.problem("no sha256, so what comes could not be checked")...)
+	list = append(list, files.problem("no sha256, as local files of an index have none")...)
 	if len(md5)+len(nothing) > 0 {
 		next = append(next, rehash)
 	}
 	if len(wheels) > 0 {
 		next = append(next, rehashWheels)
+	}
+	if len(files) > 0 {
+		next = append(next, rehashFiles)
 	}
 	return p.problems(list, next...)
 }
@@ -90,6 +98,7 @@ func (p *Platform) Validate() error {
 const (
 	rehash       = "write the lock anew with hashes (`pixi lock`, `conda-lock lock` or `conda list --explicit --sha256`), from a channel that publishes them"
 	rehashWheels = "write the lock anew (`pixi lock`, `conda-lock lock`) from an index that publishes the hashes of its wheels"
+	rehashFiles  = "name the wheel itself in the manifest (`[tool.uv.sources]`, `[pypi-dependencies]`: name = { path = \"…whl\" }), not the directory that it lies in: the lock gets its hash then"
 )
 
 // unhashed are packages without a sha256, each with its line.
@@ -155,10 +164,18 @@ func (p *Platform) inconsistencies() []string {
 		have[key] = pkg
 	}
 	provided := func(name string) bool {
-		if have[name] != nil {
+		if have[name] != nil || name == "python" && p.Python != nil {
 			return true
 		}
 		return slices.ContainsFunc(p.Unsupported, func(u Unsupported) bool { return u.CondaName && strings.ToLower(u.Name) == name })
+	}
+	if s := p.Python; s != nil {
+		if c := have["python"]; c != nil {
+			list = append(list, fmt.Sprintf("%s (line %d) and %s are two Pythons", c.Dist(), c.Line, s.Dist()))
+		}
+		if s.Subdir != p.Subdir {
+			list = append(list, fmt.Sprintf("%s is built for %s", s.Dist(), s.Subdir))
+		}
 	}
 	var noarchPython []string
 	for _, pkg := range p.Conda {

@@ -3,6 +3,7 @@ package lockfile
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // mainCategory is the category of what is always installed. It makes the
@@ -30,6 +31,9 @@ func (m *v1Lock) convert(lock *Lock) error {
 			}
 		}
 	}
+	if err := m.checkTwice(); err != nil {
+		return err
+	}
 	for _, category := range categories {
 		env := &Environment{Name: category, Channels: m.channels}
 		if category == mainCategory {
@@ -51,6 +55,28 @@ func (m *v1Lock) convert(lock *Lock) error {
 		lock.Environments = append(lock.Environments, env)
 	}
 	lock.finish()
+	return nil
+}
+
+// checkTwice refuses two entries for one package in one category of one platform, of
+// which one would be as good as not there: conda-lock repeats a package for each
+// category that it is in, and no more.
+func (m *v1Lock) checkTwice() error {
+	type place struct{ platform, category, manager, name string }
+	seen := make(map[place]int, len(m.packages))
+	for i := range m.packages {
+		p := &m.packages[i]
+		at := place{platform: p.platform, category: p.category}
+		if p.pypi != nil {
+			at.manager, at.name = "pip", p.pypi.NormalizedName()
+		} else {
+			at.name = strings.ToLower(p.conda.pkg.Name)
+		}
+		if first, twice := seen[at]; twice {
+			return fmt.Errorf("%w: line %d: the package %s is there already for %s in the category %s, in line %d", ErrLock, p.line, at.name, p.platform, p.category, first)
+		}
+		seen[at] = p.line
+	}
 	return nil
 }
 

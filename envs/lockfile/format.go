@@ -218,7 +218,7 @@ func firstLine(data []byte) []byte {
 func detectTOML(data []byte) (Format, error) {
 	keys, heads := map[string]bool{}, map[string]bool{}
 	inTable := false
-	for line := range bytes.Lines(data) {
+	for line := range bytes.Lines(bytes.TrimPrefix(data, []byte("\ufeff"))) {
 		line = bytes.TrimRight(line, " \t\r\n")
 		if len(line) > 0 && line[0] == '[' {
 			brackets, name := tomlHead(line)
@@ -234,7 +234,7 @@ func detectTOML(data []byte) (Format, error) {
 	switch {
 	case keys["lock-version"], heads["[[packages"]:
 		return FormatPylock, nil
-	case keys["version"] && keys["requires-python"]:
+	case keys["version"] && (keys["requires-python"] || keys["revision"]): // which of them is missing, its parser says
 		return FormatUV, nil
 	case heads["[[package"]:
 		return 0, &ForeignError{

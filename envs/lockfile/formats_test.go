@@ -91,6 +91,8 @@ func TestBadCondaLock(t *testing.T) {
 		"category default":   {condaLockHead + condaLockEntry("a", "linux-64", "default", ""), "category `default`"},
 		"category like path": {condaLockHead + condaLockEntry("a", "linux-64", "../x", ""), "no name for an environment"},
 		"contradiction":      {condaLockHead + condaLockEntry("a", "linux-64", "main", "  hash: {md5: "+md5+"}\n") + condaLockEntry("a", "linux-64", "dev", "  hash: {md5: 00}\n"), "another hash"},
+		"twice":              {condaLockHead + entry + entry, "line 14: the package a is there already for linux-64 in the category main, in line 8"},
+		"twice, other file":  {condaLockHead + entry + strings.Replace(entry, "h_2.conda", "h_3.conda", 1), "is there already for linux-64 in the category main, in line 8"},
 		"version 2":          {strings.Replace(condaLockHead, "version: 1", "version: 2", 1) + entry, "`pixi lock`"},
 		"hash is a text":     {condaLockHead + condaLockEntry("a", "linux-64", "main", "  hash: "+md5+"\n"), "`hash`"},
 	} {
@@ -197,9 +199,12 @@ func TestDetect(t *testing.T) {
 		"# x\n  \n@EXPLICIT \r\nhttps://x":   lockfile.FormatExplicit,
 		"x: '@EXPLICIT'\nversion: 6":         lockfile.FormatPixi,
 		"version = 1\nrequires-python = \"\"\n\n[[package]]\nname = \"x\"": lockfile.FormatUV,
-		"lock-version = \"1.0\"":             lockfile.FormatPylock,
-		"# c\n'lock-version'=\"1.0\"":        lockfile.FormatPylock,
-		"created-by = \"x\"\n[[packages]]\n": lockfile.FormatPylock,
+		"lock-version = \"1.0\"":                                 lockfile.FormatPylock,
+		"# c\n'lock-version'=\"1.0\"":                            lockfile.FormatPylock,
+		"created-by = \"x\"\n[[packages]]\n":                     lockfile.FormatPylock,
+		"\ufeffversion = 1\r\nrequires-python = '>=3'\r\n":       lockfile.FormatUV,
+		"version = 1\nrevision = 3\n[[package]]\nname = \"x\"\n": lockfile.FormatUV, // a broken one
+		"\ufefflock-version = '1.0'\n":                           lockfile.FormatPylock,
 	} {
 		if got, err := lockfile.Detect([]byte(text)); got != want || err != nil {
 			t.Errorf("%q is %v, %v", text, got, err)

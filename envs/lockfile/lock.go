@@ -57,6 +57,9 @@ type Platform struct {
 	VirtualPackages []string
 	// Conda packages in the lock's order.
 	Conda []*CondaPackage
+	// Python of an environment whose lock names none, where it comes as an archive
+	// of its own; nil = it is one of Conda, or there is none.
+	Python *StandalonePython
 	// PyPI packages in the lock's order: wheels, and what has to be built.
 	PyPI []*PyPIPackage
 	// Unsupported lists entries that this program cannot install: conda packages

@@ -54,8 +54,8 @@ func (e *MissingPlatformError) Error() string {
 	if len(e.Skipped) > 0 {
 		known += " (and, not for Linux, " + strings.Join(e.Skipped, ", ") + ")"
 	}
-	return fmt.Sprintf("environment %q of the lock has no packages for %s; %s; next: add %s to `platforms` in pixi.toml and run `pixi lock`",
-		e.Environment, e.Subdir, known, e.Subdir)
+	return fmt.Sprintf("environment %q of the lock has no packages for %s; %s; next: lock it for that platform, too (pixi: add it to `platforms` of the manifest, then `pixi lock`; conda-lock: `-p`)",
+		e.Environment, e.Subdir, known)
 }
 
 func (e *MissingPlatformError) Unwrap() error { return ErrLock }

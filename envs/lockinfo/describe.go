@@ -55,6 +55,9 @@ func describe(p *lockfile.Platform, known Known) Platform {
 	for _, c := range p.Conda {
 		count(c.SHA256, c.Size)
 	}
+	if p.Python != nil {
+		count(p.Python.SHA256, 0)
+	}
 	for _, w := range p.Installed() { // source trees are not fetched
 		count(w.SHA256, w.Size)
 	}

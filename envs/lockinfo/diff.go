@@ -68,6 +68,9 @@ func items(p *lockfile.Platform) map[string]item {
 		}
 		out["conda "+c.Name] = item{c.Name, text, cmp.Or(c.SHA256, c.MD5, c.Location), c.Size, false}
 	}
+	if s := p.Python; s != nil {
+		out["interpreter"] = item{"python", s.Version, s.SHA256, 0, false}
+	}
 	for _, w := range p.PyPI {
 		out["pypi "+w.NormalizedName()] = item{w.Name + " (PyPI)", cmp.Or(w.Version, string(w.Kind)), cmp.Or(w.SHA256, w.Commit, w.Location), w.Size, w.Kind == lockfile.PyPIDirectory}
 	}

@@ -117,7 +117,7 @@ func TestExecute(t *testing.T) {
 	}
 }
 
-// goldenTree is the digest of the sample's tree under LinkerVersion 3 (without byte-code).
+// goldenTree is the digest of the sample's tree under LinkerVersions 3 and 4 (without byte-code).
 const goldenTree = "ad3321df993f9b0d28d338d9306ea20a3fa9fcd241daf905654e3528fcc07b5f"
 
 // checkInodes: what may be shared with the pool is, what must not be is not;

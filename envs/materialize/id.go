@@ -29,8 +29,10 @@ type idInput struct {
 type idPlatform struct {
 	Subdir   string            `json:"subdir"`
 	Packages []json.RawMessage `json:"packages"`
-	// Wheels are left out where there are none, as there were before wheels.
+	// Wheels are left out where there are none, as there were before wheels; so is
+	// a Python of its own.
 	Wheels []json.RawMessage `json:"wheels,omitempty"`
+	Python json.RawMessage   `json:"python,omitempty"`
 }
 
 // ID is the environment id: 32 hex digits over all that decides the bytes of its
@@ -50,7 +52,7 @@ func ID(f cache.Format, prefixRoot string, perPlatform map[string]*lockfile.Plat
 		for _, c := range slices.SortedFunc(slices.Values(p.Conda), compareLocked) {
 			out.Packages = append(out.Packages, c.Record())
 		}
-		out.Wheels = idWheels(p)
+		out.Wheels, out.Python = idWheels(p), idStandalone(p)
 		in.Platforms = append(in.Platforms, out)
 	}
 	// An encoder that escapes for HTML would change the records' own form.

@@ -102,9 +102,9 @@ func TestWheelIDCovers(t *testing.T) {
 }
 
 const (
-	goldenWheelID = "4f94e1732b2d19b78e3106f3a8e12dbe"
-	goldenID      = "29c9747be8cc3bee51cc4acb7b575be3"
-	goldenOwnID   = "dbda0e0080019b8a50bec0e226f4d3d4"
+	goldenWheelID = "78ae89ebeb3c5f3b432c3f6458e5c07b"
+	goldenID      = "9f268a28a39ad50b177f49050833e2dc"
+	goldenOwnID   = "e2039ebf68115cab63c6e8fa0b14395b"
 )
 
 func TestIDIgnores(t *testing.T) {

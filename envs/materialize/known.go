@@ -8,11 +8,12 @@ import (
 )
 
 // KnownByteCode gives a plan the byte-code that the store knows, as making the
-// prefix does, without compiling or writing anything. complete: what is not
+// prefix does, without compiling or writing anything. made is what was noted when it
+// was made; nil = it was not. complete: what is not
 // known is only the content of compiled files whose sources are compiled for each
 // prefix (see Unknown); a Tree of the plan takes whatever is there for those. What is
 // lost or damaged in the pool is a cache.ErrIntegrity or cache.ErrNotFound error.
-func (p *Plan) KnownByteCode(store *cache.Store, in *bytecode.Interpreter) (complete bool, err error) {
+func (p *Plan) KnownByteCode(store *cache.Store, in *bytecode.Interpreter, made *ByteCode) (complete bool, err error) {
 	if p.python == nil {
 		return true, nil
 	}
@@ -23,9 +24,14 @@ func (p *Plan) KnownByteCode(store *cache.Store, in *bytecode.Interpreter) (comp
 	}
 	sizes := map[string]int64{}
 	for j, i := range patched {
-		if got := &res.Patched[j]; got.Alone {
+		got, file := &res.Patched[j], pycPath(p.Ops[i].Path, res.Tag)
+		switch {
+		case !got.Alone:
+		case made != nil && made.Own[file] == "":
+			got.Why = "with this prefix"
+		default:
 			got.Code = []byte{} // stands for what is not known
-			sizes[pycPath(p.Ops[i].Path, res.Tag)] = codeSize(p.Ops[i].Size)
+			sizes[file] = codeSize(p.Ops[i].Size)
 		}
 	}
 	p.unknown = map[string]int64{}

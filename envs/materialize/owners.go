@@ -161,7 +161,7 @@ func sameContent(a, b *Op) bool {
 	case KindFile:
 		return a.SHA256 == b.SHA256
 	case KindPatch:
-		return a.SHA256 == b.SHA256 && a.Placeholder == b.Placeholder && a.Binary == b.Binary
+		return a.SHA256 == b.SHA256 && a.Placeholder == b.Placeholder && a.Binary == b.Binary && slices.Equal(a.Edits, b.Edits)
 	case KindSymlink:
 		return a.Target == b.Target
 	case KindData:

@@ -97,6 +97,42 @@ func TestPatchedSourceOfItsOwn(t *testing.T) {
 	}
 }
 
+// A source may compile with one prefix and not with another: there it has no compiled
+// file, and none is expected: neither it nor its line in the record of its package.
+func TestPatchedSourceThatFailsForOnePrefix(t *testing.T) {
+	s := newStore(t)
+	place := strings.Repeat("/build/place", 5)
+	pkgs := build(t, s, python(), condatest.Package{Name: "bare", Version: "1", Build: "0", Noarch: "python", Files: []condatest.File{
+		{Path: "site-packages/bare.py", Content: "x = 1 " + place + "\n", Placeholder: place},
+	}})
+	const code = "lib/python3.11/site-packages/__pycache__/bare.cpython-311.pyc"
+	py, _ := compiler(t, s)
+	for id, compiles := range map[string]bool{prefixID("1"): true, prefixID("a"): true, strings.Repeat("9f", 16): false} {
+		root, m := makeEnv(t, s, id, testPlatform, pkgs, 1)
+		if m.ByteCode.Own[code] != "" != compiles || tree(t, root)[code] != "" != compiles {
+			t.Errorf("%s: own %v", id, m.ByteCode.Own)
+		}
+		p, err := materialize.NewPlan(s.Prefix(testPlatform, id), testPlatform, pkgs, withCode)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if complete, err := p.KnownByteCode(s, py, m.ByteCode); err != nil || !complete {
+			t.Fatalf("%s: %v, %v", id, complete, err)
+		}
+		want, err := p.Tree(context.Background(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		is, err := materialize.ReadTree(context.Background(), root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := is.Differences(want); len(d) != 0 {
+			t.Errorf("%s: differences %v", id, d)
+		}
+	}
+}
+
 // What is known of patched sources is planned with its content, without a compiler;
 // and where the pool lost it, it is made again.
 func TestPatchedSourceIsForeseen(t *testing.T) {
@@ -108,7 +144,7 @@ func TestPatchedSourceIsForeseen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		complete, err := p.KnownByteCode(s, py)
+		complete, err := p.KnownByteCode(s, py, nil)
 		return p, complete, err
 	}
 	if _, complete, err := plan("1"); complete || err != nil {

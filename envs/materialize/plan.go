@@ -13,6 +13,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/envs/conda"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
+	"github.com/hpcenv/hpcenv/envs/standalone"
 )
 
 // Kind is what an operation makes.
@@ -23,7 +24,8 @@ const (
 	KindDir Kind = iota
 	// KindFile takes a file from the pool: linked, or copied where Copy is set.
 	KindFile
-	// KindPatch writes a file from the pool with its placeholder replaced.
+	// KindPatch writes a file from the pool with its placeholder replaced, or with
+	// Edits made.
 	KindPatch
 	// KindSymlink makes a symbolic link with the text Target, verbatim.
 	KindSymlink
@@ -54,10 +56,12 @@ type Op struct {
 	Copy bool
 	// Target is a link's text.
 	Target string
-	// Placeholder, Binary and Offsets of KindPatch; see cache.Entry.
+	// Placeholder, Binary and Offsets of KindPatch; see cache.Entry. Where Edits are
+	// set, they are what it does.
 	Placeholder string
 	Binary      bool
 	Offsets     []int64
+	Edits       []standalone.Edit
 	// Data is the content of KindData.
 	Data []byte
 }
@@ -67,7 +71,8 @@ type Op struct {
 type Plan struct {
 	Prefix   string
 	Platform string
-	// Packages in topological order: dependencies first; then the wheels.
+	// Packages: a Python of its own; conda packages in topological order,
+	// dependencies first; then the wheels.
 	Packages []Package
 	// Ops sorted by path; each path once; every parent directory is among them.
 	Ops []Op
@@ -90,10 +95,14 @@ type Plan struct {
 	unknown map[string]int64
 }
 
-// label is what messages call a package: a wheel by its file name.
+// label is what messages call a package: a wheel, or a Python of its own, by its file
+// name.
 func label(p Package) string {
 	if p.Wheel != nil {
 		return cmp.Or(p.Wheel.FileName, p.Wheel.Name)
+	}
+	if p.Python != nil {
+		return p.Python.Dist()
 	}
 	return p.Lock.Name + "-" + p.Lock.Version + "-" + p.Lock.Build
 }
@@ -109,22 +118,27 @@ func NewPlan(prefix string, platform string, pkgs []Package, opt Options) (*Plan
 	if err := checkPrefix(prefix); err != nil {
 		return nil, err
 	}
-	pkgs, wheels := split(pkgs)
+	pkgs, wheels, pythons := split(pkgs)
 	if err := checkPackages(platform, pkgs); err != nil {
 		return nil, err
 	}
+	own, err := checkStandalone(platform, pythons, pkgs)
+	if err != nil {
+		return nil, err
+	}
 	p := &Plan{Prefix: prefix, Platform: platform, Packages: topological(pkgs)}
-	var err error
-	if p.python, err = findPython(p.Packages); err != nil {
+	if own != nil {
+		p.python = &python{Short: own.Short, Site: own.Site}
+	} else if p.python, err = findPython(p.Packages); err != nil {
 		return nil, err
 	}
 	if err := checkWheels(platform, wheels, p.python); err != nil {
 		return nil, err
 	}
-	p.Packages = append(p.Packages, ordered(wheels)...)
+	p.Packages = slices.Concat(pythons, p.Packages, ordered(wheels))
 	p.metas = make([]*conda.PackageMeta, len(p.Packages))
 	p.placed = make([][]placed, len(p.Packages))
-	if err := p.placeAll(); err != nil {
+	if err := p.placeAll(own); err != nil {
 		return nil, err
 	}
 	for i, pkg := range p.Packages {
@@ -143,14 +157,14 @@ func NewPlan(prefix string, platform string, pkgs []Package, opt Options) (*Plan
 
 // placeAll decides where each package's paths go, for several packages at once.
 // Of several errors the one of the first package counts, so that it is always
-// the same one.
-func (p *Plan) placeAll() error {
+// the same one. own is what is known of a Python of its own; nil = there is none.
+func (p *Plan) placeAll(own *standalone.Meta) error {
 	errs := make([]error, len(p.Packages))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range p.Packages {
 		group.Go(func() error {
-			errs[i] = p.place(i)
+			errs[i] = p.place(i, own)
 			return errs[i]
 		})
 	}

@@ -32,10 +32,7 @@ func (p *Plan) Predict(store *cache.Store, method string) (Cost, error) {
 		case KindPatch, KindData:
 			size := int64(len(op.Data)) + p.unknown[op.Path]
 			if op.Kind == KindPatch {
-				size = op.Size
-				if !op.Binary {
-					size += int64(len(op.Offsets) * (len(p.Prefix) - len(op.Placeholder)))
-				}
+				size = op.Size + op.growth(p.Prefix)
 			}
 			c.Written++
 			c.Bytes += size

@@ -11,7 +11,7 @@ import (
 
 // LinkerVersion is part of every environment id. It is raised only when the
 // bytes of a prefix change for the same input; a golden test enforces it.
-const LinkerVersion = 3
+const LinkerVersion = 4
 
 // Options of linking that change a prefix's bytes; part of the id.
 type Options struct {
@@ -24,13 +24,15 @@ type Options struct {
 	ByteCode bool `json:"byte_code"`
 }
 
-// Package is a locked package with what the store knows of it: a conda package or
-// a wheel.
+// Package is a locked package with what the store knows of it: a conda package, a
+// wheel, or a Python that comes as an archive of its own. One of the three is set.
 type Package struct {
-	// Lock of a conda package; nil for a wheel.
+	// Lock of a conda package.
 	Lock *lockfile.CondaPackage
-	// Wheel as the lock has it; nil for a conda package.
-	Wheel    *lockfile.PyPIPackage
+	// Wheel as the lock has it.
+	Wheel *lockfile.PyPIPackage
+	// Python as the site gives it to a lock that names none.
+	Python   *lockfile.StandalonePython
 	Manifest *cache.Manifest
 }
 

@@ -205,12 +205,7 @@ func (p *Plan) patched(store *cache.Store, op *Op, dst io.Writer) (content, erro
 	defer src.Close() // only read
 	source, out := sha256.New(), &summing{w: dst, h: sha256.New()}
 	in := io.TeeReader(src, source)
-	if op.Binary {
-		err = replaceBinary(out, in, op.Offsets, op.Placeholder, p.Prefix)
-	} else {
-		err = replaceText(out, in, op.Offsets, op.Placeholder, p.Prefix)
-	}
-	if err == nil {
+	if err = p.rewrite(out, in, op); err == nil {
 		_, err = io.Copy(io.Discard, in)
 	}
 	if err != nil && !errors.Is(err, errPlaceholder) {

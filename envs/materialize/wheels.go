@@ -9,25 +9,28 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/envs/conda"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	envpython "github.com/hpcenv/hpcenv/envs/python"
 	"github.com/hpcenv/hpcenv/envs/python/name"
 	"github.com/hpcenv/hpcenv/envs/python/tag"
+	"github.com/hpcenv/hpcenv/envs/standalone"
 	"github.com/hpcenv/hpcenv/envs/wheel"
 )
 
-// split tells conda packages from wheels.
-func split(pkgs []Package) (conda, wheels []Package) {
+// split tells conda packages, wheels and Pythons of their own apart.
+func split(pkgs []Package) (conda, wheels, pythons []Package) {
 	for _, p := range pkgs {
-		if p.Wheel != nil {
+		switch {
+		case p.Wheel != nil:
 			wheels = append(wheels, p)
-		} else {
+		case p.Python != nil:
+			pythons = append(pythons, p)
+		default:
 			conda = append(conda, p)
 		}
 	}
-	return conda, wheels
+	return conda, wheels, pythons
 }
 
 // checkWheels refuses wheels that cannot be in one prefix, all of them at once.
@@ -51,7 +54,7 @@ func checkWheels(platform string, wheels []Package, py *python) error {
 		}
 	}
 	if len(wheels) > 0 && py == nil {
-		faults = append(faults, fmt.Sprintf("%s is a wheel, but the environment has no package python, so there is no place for it", label(wheels[0])))
+		faults = append(faults, fmt.Sprintf("%s is a wheel, but the environment has no Python, so there is no place for it", label(wheels[0])))
 	}
 	if len(faults) > 0 {
 		sort.Strings(faults)
@@ -98,17 +101,23 @@ func ordered(wheels []Package) []Package {
 	})
 }
 
-// place finds where each path of package i goes.
-func (p *Plan) place(i int) (err error) {
+// place finds where each path of package i goes. own is what is known of a Python of
+// its own.
+func (p *Plan) place(i int, own *standalone.Meta) (err error) {
 	pkg := p.Packages[i]
-	if (pkg.Wheel != nil) != (pkg.Manifest.Format == cache.FormatWheel) {
-		return fmt.Errorf("the store took it in as a .%s archive, its lock means another kind: %w", pkg.Manifest.Format, cache.ErrIntegrity)
+	if err := checkFormat(pkg); err != nil {
+		return err
 	}
-	if pkg.Wheel != nil {
-		p.metas[i] = &conda.PackageMeta{} // a wheel has none
+	p.metas[i] = &conda.PackageMeta{} // only conda packages have one
+	switch {
+	case pkg.Wheel != nil:
 		p.placed[i], err = placeWheel(p.Prefix, pkg, p.python)
-	} else if p.metas[i], err = conda.DecodeMeta(pkg.Manifest.Meta); err == nil {
-		p.placed[i], err = placePackage(p.Prefix, pkg, p.metas[i], p.python)
+	case pkg.Python != nil:
+		p.placed[i], err = p.placeStandalone(pkg, own)
+	default:
+		if p.metas[i], err = conda.DecodeMeta(pkg.Manifest.Meta); err == nil {
+			p.placed[i], err = placePackage(p.Prefix, pkg, p.metas[i], p.python)
+		}
 	}
 	return err
 }
@@ -187,6 +196,12 @@ func metaPackage(p Package) MetaPackage {
 		return MetaPackage{
 			Name: w.Name, Version: w.Version, Kind: kindWheel, SHA256: w.SHA256,
 			URL: lockfile.RedactURL(w.Location), Size: p.Manifest.Size,
+		}
+	}
+	if s := p.Python; s != nil {
+		return MetaPackage{
+			Name: "python", Version: s.Version, Kind: kindStandalone, SHA256: s.SHA256,
+			URL: lockfile.RedactURL(s.URL), Size: p.Manifest.Size,
 		}
 	}
 	return MetaPackage{

@@ -167,7 +167,7 @@ func TestWheelsThatCannotBeLinked(t *testing.T) {
 		pkgs []materialize.Package
 		says []string
 	}{
-		"no python": {[]materialize.Package{w}, []string{"some_w-1-py3-none-any.whl", "no package python"}},
+		"no python": {[]materialize.Package{w}, []string{"some_w-1-py3-none-any.whl", "no Python"}},
 		"twice":     {[]materialize.Package{py[0], w, {Wheel: &again, Manifest: w.Manifest}}, []string{"some_w-1-py3-none-any.whl", "Some.W-1-py3-none-any.whl", "one package"}},
 		"other Python and platform": {[]materialize.Package{py[0], tagged("a", "cp310-cp310-manylinux_2_17_x86_64"), tagged("b", "cp311-cp311-manylinux_2_17_aarch64"), tagged("c", "py3-none-win_amd64"), tagged("d", "cp311-cp311t-linux_x86_64")},
 			[]string{"a-1-cp310-cp310-manylinux_2_17_x86_64.whl is not for Python 3.11 on linux-64", "b-1-cp311-cp311-manylinux_2_17_aarch64.whl is not for", "c-1-py3-none-win_amd64.whl is not for", "d-1-cp311-cp311t-linux_x86_64.whl is not for"}},

@@ -150,12 +150,7 @@ func (w *writer) patch(i int) error {
 	}
 	defer src.Close() // only read
 	return w.create(i, func(dst io.Writer) error {
-		var err error
-		if op.Binary {
-			err = replaceBinary(dst, src, op.Offsets, op.Placeholder, w.plan.Prefix)
-		} else {
-			err = replaceText(dst, src, op.Offsets, op.Placeholder, w.plan.Prefix)
-		}
+		err := w.plan.rewrite(dst, src, op)
 		if errors.Is(err, errPlaceholder) {
 			err = fmt.Errorf("%w: %w; verify the store", err, cache.ErrIntegrity)
 		}

@@ -17,6 +17,7 @@ import (
 type NeedCredentialError struct {
 	Packages []*lockfile.CondaPackage
 	Wheels   []*lockfile.PyPIPackage
+	Pythons  []*lockfile.StandalonePython
 	// Err is the server's refusal of one of them.
 	Err error
 }
@@ -49,7 +50,7 @@ func needCredential(err error, missing []locked, has func(cache.Source) (bool, e
 			need.add(p)
 		}
 	}
-	if len(need.Packages)+len(need.Wheels) == 0 {
+	if len(need.Packages)+len(need.Wheels)+len(need.Pythons) == 0 {
 		return err
 	}
 	return need
@@ -93,17 +94,20 @@ func (e closedError) Error() string { return "package " + string(e) + ": it need
 func (e closedError) Unwrap() error { return cache.ErrFetch }
 
 func (e *NeedCredentialError) add(l locked) {
-	if l.wheel != nil {
+	switch {
+	case l.wheel != nil:
 		e.Wheels = append(e.Wheels, l.wheel)
-	} else {
+	case l.python != nil:
+		e.Pythons = append(e.Pythons, l.python)
+	default:
 		e.Packages = append(e.Packages, l.conda)
 	}
 }
 
-// channelOf is a package's URL without its file and subdir; of a wheel, which may
-// lie anywhere on its server, scheme and host.
+// channelOf is a package's URL without its file and subdir; of a wheel or a Python of
+// its own, which may lie anywhere on its server, scheme and host.
 func channelOf(src cache.Source) string {
-	if src.Format == cache.FormatWheel {
+	if src.Format != cache.FormatConda && src.Format != cache.FormatTarBz2 {
 		scheme, rest, _ := strings.Cut(src.URL, "://")
 		host, _, _ := strings.Cut(rest, "/")
 		return scheme + "://" + host
@@ -233,7 +237,7 @@ func (r *run) checkShared() error {
 		return nil
 	}
 	if line := CredentialInLock(r.req.Lock); line > 0 {
-		return fmt.Errorf("%w: line %d: a URL holds a credential, and the cluster keeps locks where others read them\nnext: take it out of the channel's URL in the manifest, keep it with `pixi auth login` or in ~/.netrc, and run `pixi lock`", lockfile.ErrLock, line)
+		return fmt.Errorf("%w: line %d: a URL holds a credential, and the cluster keeps locks where others read them\nnext: take it out of the channel's URL in the manifest, keep it with `pixi auth login` or in ~/.netrc, and run %s", lockfile.ErrLock, line, lockfile.FormatOf("", r.req.Lock).Relock())
 	}
 	return nil
 }

@@ -56,14 +56,25 @@ func hostSubdir() string {
 	return "linux-64"
 }
 
-// pythonOf is a platform's package python, or nil.
-func pythonOf(p *lockfile.Platform) *lockfile.CondaPackage {
+// pythonOf is a platform's Python: its own, or the package python; nil = none.
+func pythonOf(p *lockfile.Platform) *locked {
+	if p.Python != nil {
+		return &locked{python: p.Python}
+	}
 	for _, c := range p.Conda {
 		if c.Name == "python" {
-			return c
+			return &locked{conda: c}
 		}
 	}
 	return nil
+}
+
+// version of a Python.
+func (l *locked) version() string {
+	if l.python != nil {
+		return l.python.Version
+	}
+	return l.conda.Version
 }
 
 // compilerSubdir is the platform whose Python compiles for all others, if it is
@@ -83,8 +94,8 @@ func chooseCompiler(env *lockfile.Environment, p *lockfile.Platform, host string
 		switch c := pythonOf(x86); {
 		case c == nil:
 			tried = append(tried, "the lock has no python for "+compilerSubdir)
-		case c.Version != own.Version:
-			tried = append(tried, fmt.Sprintf("the lock's python for %s is %s, not %s", compilerSubdir, c.Version, own.Version))
+		case c.version() != own.version():
+			tried = append(tried, fmt.Sprintf("the lock's python for %s is %s, not %s", compilerSubdir, c.version(), own.version()))
 		case host == compilerSubdir:
 			return x86, ""
 		}
@@ -99,18 +110,21 @@ func chooseCompiler(env *lockfile.Environment, p *lockfile.Platform, host string
 
 // compilerPackages are python first and then, by name, what it needs of its own
 // architecture.
-func compilerPackages(p *lockfile.Platform) []*lockfile.CondaPackage {
+func compilerPackages(p *lockfile.Platform) []locked {
 	if p == nil {
 		return nil
+	}
+	if p.Python != nil {
+		return []locked{{python: p.Python}} // it has all that it needs
 	}
 	byName := map[string]*lockfile.CondaPackage{}
 	for _, c := range p.Conda {
 		byName[c.Name] = c
 	}
-	python := pythonOf(p)
-	out, seen := []*lockfile.CondaPackage{python}, map[string]bool{python.Name: true}
-	for i := 0; i < len(out); i++ {
-		for _, spec := range out[i].Depends {
+	python := pythonOf(p).conda
+	need, seen := []*lockfile.CondaPackage{python}, map[string]bool{python.Name: true}
+	for i := 0; i < len(need); i++ {
+		for _, spec := range need[i].Depends {
 			name := spec
 			if i := strings.IndexAny(spec, " =<>!~["); i >= 0 {
 				name = spec[:i]
@@ -120,10 +134,14 @@ func compilerPackages(p *lockfile.Platform) []*lockfile.CondaPackage {
 				continue
 			}
 			seen[name] = true
-			out = append(out, c)
+			need = append(need, c)
 		}
 	}
-	slices.SortFunc(out[1:], func(a, b *lockfile.CondaPackage) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(need[1:], func(a, b *lockfile.CondaPackage) int { return strings.Compare(a.Name, b.Name) })
+	var out []locked
+	for _, c := range need {
+		out = append(out, locked{conda: c})
+	}
 	return out
 }
 
@@ -132,9 +150,9 @@ func interpreter(p *lockfile.Platform, manifests map[string]*cache.Manifest) *by
 	if p == nil {
 		return nil
 	}
-	in := &bytecode.Interpreter{Version: pythonOf(p).Version}
+	in := &bytecode.Interpreter{Version: pythonOf(p).version()}
 	for _, c := range compilerPackages(p) {
-		m := manifests[c.SHA256]
+		m := manifests[c.sha256()]
 		if m == nil {
 			return nil // no byte-code was wanted, so nothing was obtained
 		}
@@ -143,13 +161,23 @@ func interpreter(p *lockfile.Platform, manifests map[string]*cache.Manifest) *by
 	return in
 }
 
-// CompilerPackages are the packages of other platforms that making p may need on
+// CompilerSources are the archives of other platforms that making p may need on
 // whatever host: those of the Python that compiles for it.
-func CompilerPackages(env *lockfile.Environment, p *lockfile.Platform) []*lockfile.CondaPackage {
+func CompilerSources(env *lockfile.Environment, p *lockfile.Platform) (out []cache.Source, err error) {
 	for _, host := range []string{"linux-64", "linux-aarch64"} {
-		if c, _ := chooseCompiler(env, p, host); c != nil && c != p {
-			return compilerPackages(c) // others than p's own are always those of compilerSubdir
+		c, _ := chooseCompiler(env, p, host)
+		if c == nil || c == p {
+			continue
 		}
+		// Others than p's own are always those of compilerSubdir.
+		for _, l := range compilerPackages(c) {
+			src, err := l.source()
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, src)
+		}
+		return out, nil
 	}
-	return nil
+	return nil, nil
 }

@@ -267,7 +267,7 @@ func TestCompilerPackages(t *testing.T) {
 	}}
 	var names []string
 	for _, c := range compilerPackages(p) {
-		names = append(names, c.Name)
+		names = append(names, c.conda.Name)
 	}
 	if got := strings.Join(names, " "); got != "python libgcc openssl zlib" {
 		t.Errorf("got %s", got)

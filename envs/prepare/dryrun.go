@@ -154,7 +154,7 @@ func (r *run) dryByteCode(t target, plan *materialize.Plan, need *shelf, out *Dr
 		return nil
 	}
 	if in := interpreter(t.compiler, need.manifests); in != nil {
-		complete, err := plan.KnownByteCode(r.deps.Store, in)
+		complete, err := plan.KnownByteCode(r.deps.Store, in, nil)
 		switch {
 		case errors.Is(err, cache.ErrIntegrity), errors.Is(err, cache.ErrNotFound):
 			complete = false // the run makes it again, or says what is damaged
@@ -223,7 +223,7 @@ func (r *run) guess(p locked) (size int64, files int) {
 		size = lockinfo.AssumedArchive
 	}
 	files = lockinfo.GuessFiles(size)
-	if r.byteCode && p.python() {
+	if r.byteCode && p.modules() {
 		files *= 2 // such packages never come with byte-code
 	}
 	return size, files

@@ -64,6 +64,7 @@ func (r *run) again(platforms []string) (*Result, error) {
 			kept[p.SHA256] = true
 		}
 		r.noteScripts(e.Name, e.Platform, e.Meta, false)
+		r.noteOverlaps(e.Name, e.Platform, e.Meta)
 		r.progress.send(Event{Type: EventPlan, Environment: e.Name, Platform: e.Platform})
 	}
 	res.PackagesKept = len(kept)

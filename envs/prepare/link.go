@@ -32,7 +32,7 @@ func (r *run) build(ctx context.Context, targets []target, res *Result, save fun
 		}
 		if meta == nil && r.byteCode {
 			for _, p := range compilerPackages(t.compiler) {
-				all[p.SHA256], need.locked[p.SHA256] = true, locked{conda: p}
+				all[p.sha256()], need.locked[p.sha256()] = true, p
 			}
 		}
 	}
@@ -96,6 +96,7 @@ func (r *run) slot(ctx context.Context, res *Result) (release func(), err error)
 func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Manifest, out *Environment) error {
 	if out.Meta != nil {
 		r.noteScripts(t.env, t.subdir, out.Meta, false)
+		r.noteOverlaps(t.env, t.subdir, out.Meta)
 		return nil
 	}
 	provenance, err := json.Marshal(struct {
@@ -127,6 +128,7 @@ func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Ma
 	}
 	out.Meta, out.New = meta, made
 	r.noteScripts(t.env, t.subdir, meta, made)
+	r.noteOverlaps(t.env, t.subdir, meta)
 	if c := meta.ByteCode; c != nil {
 		if c.Skipped != "" {
 			r.note(fmt.Sprintf("%s for %s has no byte-code: %s", t.env, t.subdir, c.Skipped))

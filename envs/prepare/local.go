@@ -47,7 +47,7 @@ func (r *run) needLocal(missing []locked) error {
 			need.add(p)
 		}
 	}
-	if len(need.Packages)+len(need.Wheels) == 0 {
+	if len(need.Packages)+len(need.Wheels)+len(need.Pythons) == 0 {
 		return nil
 	}
 	return need

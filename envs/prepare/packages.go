@@ -86,11 +86,37 @@ func (r *run) obtain(ctx context.Context, s *shelf, missing []locked) (fetched i
 		Done:     func(i int, _ bool) { r.progress.fetched(sources[i].Name, sources[i].Size) },
 	})
 	if err != nil {
-		return 0, err
+		return 0, r.ofPython(err, missing)
 	}
 	for i, m := range manifests {
 		s.manifests[sources[i].SHA256] = m
 		fetched += m.Size
 	}
 	return fetched, nil
+}
+
+// PythonError is about a package of the Python that a site lists for locks that name
+// none: not the lock is to blame for its URL and its sha256.
+type PythonError struct{ Err error }
+
+func (e *PythonError) Error() string {
+	return "of a Python that `interpreters:` lists, " + e.Err.Error()
+}
+
+// Unwrap gives the cause.
+func (e *PythonError) Unwrap() error { return e.Err }
+
+// ofPython is the error about one of the missing packages; a PythonError if that is
+// none of the lock's.
+func (r *run) ofPython(err error, missing []locked) error {
+	var of *cache.PackageError
+	if r.python == nil || !errors.As(err, &of) {
+		return err
+	}
+	for _, p := range missing {
+		if p.sha256() == of.SHA256 && p.wheel == nil {
+			return &PythonError{err}
+		}
+	}
+	return err
 }

@@ -42,6 +42,24 @@ func Run(ctx context.Context, deps *Deps, req *Request, report func(Event)) (*Re
 	return res, nil
 }
 
+// Ready tells whether everything that req names is there, so that Run would do no
+// work. Nothing is written. What is wrong with a request, Run says.
+func Ready(ctx context.Context, deps *Deps, req *Request) bool {
+	sum := sha256.Sum256(req.Lock)
+	asked := *req
+	asked.DryRun = true
+	r := &run{deps: deps, req: &asked, digest: hex.EncodeToString(sum[:]), progress: newProgress(nil)}
+	platforms, _, err := wantedPlatforms(ctx, deps, r.req)
+	if err == nil {
+		err = r.nameWishes()
+	}
+	if err != nil {
+		return false
+	}
+	res, err := r.again(platforms)
+	return err == nil && res != nil
+}
+
 // run is one Run.
 type run struct {
 	deps     *Deps

@@ -72,7 +72,7 @@ func (r ScriptRule) allows(p *lockfile.CondaPackage) bool {
 // users, too.
 func (r *run) confirmScripts(ctx context.Context, t target, packages []materialize.Package) error {
 	for _, p := range packages {
-		if p.Wheel != nil || !slices.Contains(t.scripts, t.subdir+"/"+p.Lock.Name) {
+		if p.Lock == nil || !slices.Contains(t.scripts, t.subdir+"/"+p.Lock.Name) {
 			continue
 		}
 		meta, err := conda.DecodeMeta(p.Manifest.Meta)

@@ -104,7 +104,7 @@ func choose(lock *lockfile.Lock, names, platforms []string, lacking func(name, s
 		return nil, nil, errors.Join(faults...)
 	}
 	if len(targets) == 0 {
-		return nil, nil, noPlatform(names, platforms, func(name string) []string {
+		return nil, nil, noPlatform(lock.Format, names, platforms, func(name string) []string {
 			env, err := lock.Environment(name)
 			if err != nil {
 				return nil
@@ -124,7 +124,7 @@ func skippedLine(env, subdir, why string) string {
 }
 
 // noPlatform is the error for a request of which nothing is in the lock.
-func noPlatform(names, platforms []string, subdirs func(name string) []string, lacking func(name, subdir string) string) error {
+func noPlatform(format lockfile.Format, names, platforms []string, subdirs func(name string) []string, lacking func(name, subdir string) string) error {
 	var has, whys []string
 	for _, n := range names {
 		for _, p := range platforms {
@@ -142,6 +142,6 @@ func noPlatform(names, platforms []string, subdirs func(name string) []string, l
 		return fmt.Errorf("%w: wanted %s, but %s: %s\nnext: change the lock so that it can be had there, have a Python for that platform offered, or name another platform",
 			ErrNoPlatform, strings.Join(platforms, ", "), strings.Join(has, "; "), strings.Join(whys, "; "))
 	}
-	return fmt.Errorf("%w: wanted %s, but %s\nnext: add the platform to `platforms` in the project's manifest and run `pixi lock`",
-		ErrNoPlatform, strings.Join(platforms, ", "), strings.Join(has, "; "))
+	return fmt.Errorf("%w: wanted %s, but %s\nnext: %s",
+		ErrNoPlatform, strings.Join(platforms, ", "), strings.Join(has, "; "), format.AddPlatform(platforms[0]))
 }

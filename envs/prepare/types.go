@@ -26,23 +26,30 @@ var (
 type NeedLocalError struct {
 	Packages []*lockfile.CondaPackage
 	Wheels   []*lockfile.PyPIPackage
+	Pythons  []*lockfile.StandalonePython
 }
 
 func (e *NeedLocalError) add(l locked) {
-	if l.wheel != nil {
+	switch {
+	case l.wheel != nil:
 		e.Wheels = append(e.Wheels, l.wheel)
-	} else {
+	case l.python != nil:
+		e.Pythons = append(e.Pythons, l.python)
+	default:
 		e.Packages = append(e.Packages, l.conda)
 	}
 }
 
 func (e *NeedLocalError) Error() string {
-	names := make([]string, 0, len(e.Packages)+len(e.Wheels))
+	names := make([]string, 0, len(e.Packages)+len(e.Wheels)+len(e.Pythons))
 	for _, p := range e.Packages {
-		names = append(names, p.Dist()+" ("+p.Location+")")
+		names = append(names, p.Dist()+" ("+lockfile.RedactURL(p.Location)+")")
 	}
 	for _, p := range e.Wheels {
-		names = append(names, p.FileName+" ("+p.Location+")")
+		names = append(names, p.FileName+" ("+lockfile.RedactURL(p.Location)+")")
+	}
+	for _, p := range e.Pythons {
+		names = append(names, p.FileName+" ("+p.URL+")")
 	}
 	return "packages in local files must be handed over: " + strings.Join(names, ", ")
 }

@@ -178,25 +178,25 @@ func planAgain(store *cache.Store, meta *materialize.Meta) (*materialize.Plan, e
 	if err != nil || meta.ByteCode == nil || meta.ByteCode.Skipped != "" {
 		return plan, err
 	}
-	return plan, knownByteCode(store, env, platform, plan)
+	return plan, knownByteCode(store, env, platform, plan, meta.ByteCode)
 }
 
 // knownByteCode gives a plan the byte-code of whichever compiler made it: that
 // depends on the host's architecture, the bytes do not.
-func knownByteCode(store *cache.Store, env *lockfile.Environment, platform *lockfile.Platform, plan *materialize.Plan) error {
+func knownByteCode(store *cache.Store, env *lockfile.Environment, platform *lockfile.Platform, plan *materialize.Plan, made *materialize.ByteCode) error {
 	for _, host := range store.Format().Platforms {
 		compiler, _ := chooseCompiler(env, platform, host)
 		manifests := map[string]*cache.Manifest{}
 		for _, p := range compilerPackages(compiler) {
-			if m, err := store.Manifest(p.SHA256); err == nil {
-				manifests[p.SHA256] = m
+			if m, err := store.Manifest(p.sha256()); err == nil {
+				manifests[p.sha256()] = m
 			}
 		}
 		in := interpreter(compiler, manifests)
 		if in == nil {
 			continue
 		}
-		if complete, err := plan.KnownByteCode(store, in); complete || err != nil {
+		if complete, err := plan.KnownByteCode(store, in, made); complete || err != nil {
 			return err
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/hpcenv/hpcenv/envs/materialize"
 	"github.com/hpcenv/hpcenv/envs/project"
 	"github.com/hpcenv/hpcenv/envs/pyenv"
-	"github.com/hpcenv/hpcenv/envs/python"
 )
 
 // nameWishes makes the names of a request canonical, if its lock names no
@@ -36,39 +35,9 @@ func (r *run) parse() (*lockfile.Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.made = map[string]*pyenv.Made{}
 	var lock *lockfile.Lock
-	var faults []error
-	for _, name := range r.req.Environments {
-		made, err := makeWish(source, name, r.deps.Store, r.deps.Python)
-		if err != nil {
-			faults = append(faults, about(name, err))
-			continue
-		}
-		r.made[name] = made
-		if lock == nil {
-			lock = made.Lock
-		} else {
-			lock.Environments = append(lock.Environments, made.Lock.Environments...)
-		}
-	}
-	return lock, errors.Join(faults...)
-}
-
-// about puts an environment's name before an error, unless there is one only.
-func about(name string, err error) error {
-	if name == python.DefaultSelection {
-		return err
-	}
-	return fmt.Errorf("environment %q: %w", name, err)
-}
-
-func makeWish(source pytarget.Source, name string, store *cache.Store, offer *pyenv.Offer) (*pyenv.Made, error) {
-	wish, err := python.ParseWish(name)
-	if err != nil {
-		return nil, err
-	}
-	return pyenv.Make(source, wish, store.Format().Platforms, offer)
+	lock, r.made, err = pyenv.MakeAll(source, r.req.Environments, r.deps.Store.Format().Platforms, r.deps.Python)
+	return lock, err
 }
 
 // lacking says why an environment of the lock does not have a platform; "" = there
@@ -149,9 +118,6 @@ func parseAgain(store *cache.Store, meta *materialize.Meta, data []byte) (*lockf
 	if err != nil {
 		return nil, err
 	}
-	made, err := makeWish(source, meta.Environment, store, offer)
-	if err != nil {
-		return nil, err
-	}
-	return made.Lock, nil
+	lock, _, err := pyenv.MakeAll(source, []string{meta.Environment}, store.Format().Platforms, offer)
+	return lock, err
 }

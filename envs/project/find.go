@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/hpcenv/hpcenv/envs/lockfile"
 )
 
 // LockName is what a pixi.lock is called.
@@ -80,7 +82,7 @@ func nearestLock() (lock, note string, err error) {
 			return "", "", err
 		}
 		if found {
-			return lock, choice(lock, above(filepath.Dir(dir))), nil
+			return lock, choice(lock, filepath.Dir(dir)), nil
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
@@ -97,7 +99,13 @@ func lockHere(dir, otherwise string) string {
 		info, err := os.Stat(filepath.Join(dir, name))
 		return err == nil && info.Mode().IsRegular()
 	}
-	if there("pixi.toml") || there("pyproject.toml") {
+	if there("pixi.toml") {
+		return otherwise
+	}
+	if there("pyproject.toml") {
+		if data, err := ReadManifest(filepath.Join(dir, "pyproject.toml")); err == nil && !strings.Contains(string(data), "[tool.pixi") {
+			return strings.Replace(otherwise, lockfile.FormatPixi.Relock(), lockfile.FormatUV.Relock(), 1)
+		}
 		return otherwise
 	}
 	for _, name := range []string{"environment.yml", "environment.yaml"} {
@@ -113,12 +121,17 @@ func namesText() string {
 	return strings.Join(lockNames[:len(lockNames)-1], ", ") + " or " + lockNames[len(lockNames)-1]
 }
 
-// choice is what is said about a lock that was chosen and not named.
-func choice(lock, other string) string {
+// choice is what is said about a lock that was chosen and not named. Of another one
+// in the directory over or above it ("": no matter) it says where that is.
+func choice(lock, over string) string {
 	if slices.Contains(lockNames[:silentNames], filepath.Base(lock)) {
 		return ""
 	}
-	return fmt.Sprintf("the lock is %s, as there is no %s beside it%s", lock, strings.Join(lockNames[:silentNames], " or "), other)
+	note := fmt.Sprintf("the lock is %s, as there is no %s beside it", lock, strings.Join(lockNames[:silentNames], " or "))
+	if other := lockAbove(over); other != "" {
+		note += "; if another was meant, name it: " + other
+	}
+	return note
 }
 
 // LockIn tells which lock a directory has, if any. Several pylock.NAME.toml, of
@@ -133,7 +146,7 @@ func LockIn(dir string) (path string, found bool, err error) {
 		case err != nil:
 			return "", false, fmt.Errorf("the lock %s cannot be looked at: %w", path, err)
 		case !info.Mode().IsRegular():
-			return "", false, fmt.Errorf("%w: %s is not a regular file; next: move it away and run `pixi lock`", ErrNoLock, path)
+			return "", false, fmt.Errorf("%w: %s is not a regular file; next: move it away and run %s", ErrNoLock, path, lockfile.FormatOf(name, nil).Relock())
 		}
 		return path, true, nil
 	}
@@ -159,12 +172,22 @@ func LockIn(dir string) (path string, found bool, err error) {
 	return "", false, fmt.Errorf("%w: %s has several: %s; next: give the path of the one that is meant", ErrNoLock, dir, strings.Join(named, ", "))
 }
 
-// above hints at a lock in a directory above, since one of the two may have
-// been meant.
+// above hints at a lock in this directory or above, since it may have been meant.
 func above(dir string) string {
+	if path := lockAbove(dir); path != "" {
+		return ", or give " + path
+	}
+	return ""
+}
+
+// lockAbove is the nearest lock in this directory or above; "" = none.
+func lockAbove(dir string) string {
+	if dir == "" {
+		return ""
+	}
 	for {
 		if path, found, err := LockIn(dir); err == nil && found {
-			return ", or give " + path
+			return path
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {

@@ -73,7 +73,7 @@ func TestFindOtherLocks(t *testing.T) {
 		{"uv.lock pylock.toml", ".", "", "uv.lock", "the lock is DIR/uv.lock, as there is no pixi.lock or conda-lock.yml beside it"},
 		{"pylock.a.toml pylock.toml pylock.b.toml", ".", "", "pylock.toml", "DIR/pylock.toml"},
 		{"pylock.a.toml pylock.a.b.toml mypylock.a.toml", ".", "", "pylock.a.toml", "DIR/pylock.a.toml"},
-		{"pixi.lock a/uv.lock", "a", "", "a/uv.lock", "or give DIR/pixi.lock"},
+		{"pixi.lock a/uv.lock", "a", "", "a/uv.lock", "as there is no pixi.lock or conda-lock.yml beside it; if another was meant, name it: DIR/pixi.lock"},
 		{"uv.lock", ".", "uv.lock", "uv.lock", ""}, // named, not chosen
 		{"a/b/x uv.lock", "a/b", "", "uv.lock", "DIR/uv.lock"},
 	} {

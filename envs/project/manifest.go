@@ -29,6 +29,8 @@ type Project struct {
 	Name string
 	// Version of the workspace; "" = none.
 	Version string
+	// Package: the manifest is that of a package, and of no workspace.
+	Package bool
 
 	// Digest is the lower-case hex sha256 of the manifest's bytes.
 	Digest string
@@ -132,6 +134,16 @@ func Load(dir string) (*Project, error) {
 		return p, nil
 	}
 	return nil, nil
+}
+
+// ReadManifest reads a manifest's bytes. The error is fs.ErrNotExist's where there
+// is none, else it wraps ErrManifest.
+func ReadManifest(file string) ([]byte, error) {
+	data, err := readBounded(file, maxManifest)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %s: %w", ErrManifest, file, err)
+	}
+	return data, err
 }
 
 // readBounded reads a regular file of at most limit bytes. Anything else (a

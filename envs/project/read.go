@@ -87,6 +87,7 @@ func (m *manifest) read(root string) (*Project, error) {
 		workspace = m.root.Get("project")
 	}
 	m.is("workspace", workspace, tomltree.Table)
+	p.Package = workspace == nil && m.root.Get("package") != nil
 	p.Name = m.first("name", workspace, m.pyproject.Get("project"), m.root.Get("package"))
 	p.Version = m.first("version", workspace, m.pyproject.Get("project"), m.root.Get("package"))
 	if p.Name == "" {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -122,6 +123,26 @@ func (p *PythonLock) Trees(name string) []lockfile.SourceTree {
 	return lockfile.SourceTrees(made.Lock.Environments[0].Platforms...)
 }
 
+// MemberAt is the member of the workspace that a directory below the lock's lies in:
+// that of the nearest pyproject.toml upwards, if it is not the one beside the lock.
+// "" = none. The lock is read only if there is such a file.
+func (p *PythonLock) MemberAt(dir string) string {
+	for ; ; dir = filepath.Dir(dir) {
+		rel, err := filepath.Rel(p.dir, dir)
+		if err != nil || rel == "." || !filepath.IsLocal(rel) {
+			return ""
+		}
+		if _, err := os.Stat(filepath.Join(dir, "pyproject.toml")); err != nil {
+			continue
+		}
+		source, err := p.Source()
+		if err != nil {
+			return "" // for others to say
+		}
+		return source.MemberAt(filepath.ToSlash(rel))
+	}
+}
+
 // python asks .python-version, if the wish does not say.
 func (p *PythonLock) python(wish *python.Wish) error {
 	if wish.Python.Text != "" {
@@ -159,7 +180,7 @@ func (p *PythonLock) groups(wish *python.Wish) error {
 	o, err := uvlock.Defaults(text)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s: %w", filepath.Join(p.dir, file), err)
+		return fmt.Errorf("%w: %s: %w", ErrManifest, filepath.Join(p.dir, file), err)
 	case o.DefaultAll:
 		wish.AllGroups = true
 	case o.DefaultGroups != nil:

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/project"
 	"github.com/hpcenv/hpcenv/envs/python"
 )
@@ -83,8 +82,8 @@ func TestNamesAreRefused(t *testing.T) {
 		class            error
 	}{
 		{".python-version", "pypy3.10\n", "default", python.ErrInterpreter},
-		{"pyproject.toml", "[tool.uv]\ndefault-groups = 3\n", "default", lockfile.ErrLock},
-		{"pyproject.toml", "[tool.uv\n", "default", lockfile.ErrLock},
+		{"pyproject.toml", "[tool.uv]\ndefault-groups = 3\n", "default", project.ErrManifest},
+		{"pyproject.toml", "[tool.uv\n", "default", project.ErrManifest},
 		{"x", "", "extra=gpu,gpu", python.ErrSelection},
 	} {
 		dir := t.TempDir()

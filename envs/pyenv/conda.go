@@ -18,7 +18,7 @@ func condaPackages(i *python.Interpreter) ([]*lockfile.CondaPackage, error) {
 	var list strings.Builder
 	fmt.Fprintf(&list, "# platform: %s\n@EXPLICIT\n", i.Platform)
 	for _, a := range append([]python.Archive{{URL: i.URL, SHA256: i.SHA256}}, i.With...) {
-		if lockfile.RedactURL(a.URL) != a.URL {
+		if plain, _, _ := strings.Cut(a.URL, "?"); lockfile.RedactURL(plain) != plain {
 			return nil, fail("the URL " + lockfile.RedactURL(a.URL) + " holds a credential; keep that where hpcenv looks for credentials")
 		}
 		fmt.Fprintf(&list, "%s#%s\n", a.URL, strings.ToLower(a.SHA256))

@@ -9,6 +9,7 @@ import (
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/lockfile/target"
 	"github.com/hpcenv/hpcenv/envs/python"
+	"github.com/hpcenv/hpcenv/envs/python/tag"
 	"github.com/hpcenv/hpcenv/envs/python/version"
 )
 
@@ -58,39 +59,49 @@ func Make(source target.Source, wish python.Wish, platforms []string, offer *Off
 	var trouble []error
 	for _, i := range chosen {
 		m.Offer.Interpreters = append(m.Offer.Interpreters, i)
-		one, err := target.Make(source, target.Want{
-			Selection: wish.Selection, Platforms: []string{i.Platform}, Glibc: glibc, Interpreters: []python.Interpreter{i}, Python: wish.Python,
-		})
+		lock, err := makeOne(source, wish, glibc, &i)
 		if errors.Is(err, python.ErrSelection) {
 			return nil, err // the same on every platform
-		}
-		var p *lockfile.Platform
-		if err == nil {
-			p = one.Lock.Environments[0].Platforms[0]
-			if i.URL != "" {
-				if p.Conda, err = condaPackages(&i); err == nil {
-					err = p.Validate()
-				}
-			}
 		}
 		if err != nil {
 			trouble = append(trouble, err)
 			m.Lacking[i.Platform] = firstLine(err)
 			continue
 		}
-		m.Lock, env.Platforms = one.Lock, append(env.Platforms, p)
+		m.Lock, env.Platforms = lock, append(env.Platforms, lock.Environments[0].Platforms[0])
 	}
 	if len(env.Platforms) == 0 {
-		return nil, errors.Join(append(trouble, others(source, wish, offer, chosen[0].Version))...)
+		return nil, errors.Join(append(trouble, others(source, wish, offer, glibc, chosen[0].Version))...)
 	}
 	env.Name = wish.String()
 	m.Lock.Environments = []*lockfile.Environment{env}
 	return m, nil
 }
 
-// others hints at other Pythons that are offered and that the lock takes: what is
-// missing may be there for those. nil if there are none.
-func others(source target.Source, wish python.Wish, offer *Offer, than string) error {
+// makeOne is the lock of a wish for the platform of one interpreter.
+func makeOne(source target.Source, wish python.Wish, glibc tag.Glibc, i *python.Interpreter) (*lockfile.Lock, error) {
+	one, err := target.Make(source, target.Want{
+		Selection: wish.Selection, Platforms: []string{i.Platform}, Glibc: glibc, Interpreters: []python.Interpreter{*i}, Python: wish.Python,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if i.URL == "" {
+		return one.Lock, nil
+	}
+	p := one.Lock.Environments[0].Platforms[0]
+	if err := install(i, p); err != nil {
+		return nil, err
+	}
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	return one.Lock, nil
+}
+
+// others hints at other Pythons that are offered and with which the wish can be
+// had for one of the platforms. nil if there are none.
+func others(source target.Source, wish python.Wish, offer *Offer, glibc tag.Glibc, than string) error {
 	if wish.Python.Text != "" {
 		return nil
 	}
@@ -101,14 +112,17 @@ func others(source target.Source, wish python.Wish, offer *Offer, than string) e
 			continue
 		}
 		minor := strings.Join(v.Release(2)[:2], ".")
-		if !strings.HasPrefix(than, minor+".") && !slices.Contains(minors, minor) {
+		if strings.HasPrefix(than, minor+".") || slices.Contains(minors, minor) {
+			continue
+		}
+		if _, err := makeOne(source, wish, glibc, &i); err == nil {
 			minors = append(minors, minor)
 		}
 	}
 	if minors == nil {
 		return nil
 	}
-	return fmt.Errorf("next: or ask for another Python of those offered: --python %s, or .python-version", strings.Join(minors, ", "))
+	return fmt.Errorf("next: or ask for a Python that it can be had with: --python %s, or .python-version", strings.Join(minors, " or "))
 }
 
 // firstLine is an error on one line, without its next steps.

@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/python"
 	"github.com/hpcenv/hpcenv/envs/python/tag"
 )
@@ -24,7 +25,7 @@ const DefaultGlibc = "2.28"
 type Offer struct {
 	// Glibc that wheels may ask for, e.g. "2.28": the oldest of the nodes; "" =
 	// DefaultGlibc.
-	Glibc string `yaml:"glibc" json:"glibc,omitempty"`
+	Glibc string `yaml:"glibc,omitempty" json:"glibc,omitempty"`
 	// Interpreters; of several with one version and platform the first counts.
 	Interpreters []python.Interpreter `yaml:"interpreters" json:"interpreters"`
 	// Place is where the list is written, for messages.
@@ -47,6 +48,15 @@ func Parse(place string, data []byte) (*Offer, error) {
 	return o, nil
 }
 
+// File is a file that Parse reads as o.
+func (o *Offer) File() ([]byte, error) {
+	data, err := yaml.Marshal(o)
+	if err != nil {
+		return nil, fmt.Errorf("the list of Pythons: %w", err)
+	}
+	return data, nil
+}
+
 // Check tells what is wrong with the offer; the error wraps python.ErrInterpreter
 // and names the entry.
 func (o *Offer) Check() error {
@@ -58,11 +68,7 @@ func (o *Offer) Check() error {
 		if err := i.Check(); err != nil {
 			return fmt.Errorf("interpreters, entry %d: %w", n+1, err)
 		}
-		if i.Kind != python.Conda {
-			return fmt.Errorf("interpreters, entry %d: %w: entry %s: kind: this release installs conda interpreters only; list the conda package python of that version, and what it depends on under `with`",
-				n+1, python.ErrInterpreter, i.String())
-		}
-		if _, err := condaPackages(i); err != nil {
+		if err := install(i, &lockfile.Platform{}); err != nil {
 			return fmt.Errorf("interpreters, entry %d: %w", n+1, err)
 		}
 	}
@@ -99,7 +105,12 @@ const example = `interpreters:
     url: https://conda.example/linux-64/python-3.12.4-h194c7f8_0_cpython.conda
     sha256: (64 hex digits)
     with:   # all that it depends on
-      - {url: https://conda.example/linux-64/libffi-3.4.2-h7f98852_5.tar.bz2, sha256: (64 hex digits)}`
+      - {url: https://conda.example/linux-64/libffi-3.4.2-h7f98852_5.tar.bz2, sha256: (64 hex digits)}
+  - version: 3.12.4
+    platform: linux-aarch64
+    kind: standalone   # python-build-standalone, install_only
+    url: https://files.example/cpython-3.12.4-aarch64-unknown-linux-gnu-install_only_stripped.tar.gz
+    sha256: (64 hex digits)`
 
 // none is the error of a site that offers nothing.
 func (o *Offer) none() error {

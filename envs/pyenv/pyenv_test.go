@@ -54,6 +54,11 @@ func entry(version, platform string) string {
 		version, platform, platform, version, sum, strings.Repeat("1", 63)+"a")
 }
 
+// alone is a Python that comes as one archive.
+func alone(platform, file string) string {
+	return fmt.Sprintf("- {version: 3.12.4, platform: %s, kind: standalone, url: 'https://files.example/%s', sha256: %s}\n", platform, file, strings.ToUpper(sum))
+}
+
 func offer(t *testing.T, entries ...string) *pyenv.Offer {
 	t.Helper()
 	o, err := pyenv.Parse("list.yaml", []byte("interpreters:\n"+strings.Join(entries, "")))
@@ -92,6 +97,8 @@ func TestMake(t *testing.T) {
 		"no extra":                 {"extra=lost", []string{x312, a312}, "", nil, "", python.ErrSelection, "it has built, intel"},
 		"other Pythons would do":   {"default", []string{x313, x312}, "", nil, "", lockfile.ErrLock, "--python 3.12"},
 		"all would be built, told": {"extra=built", []string{x312}, "", nil, "", lockfile.ErrLock, "built-1.tar.gz"},
+		// A Python is named only if it helps.
+		"no Python would do": {"extra=built", []string{x313, x312}, "", nil, "", lockfile.ErrLock, "fast-1-cp312-cp312"},
 	} {
 		o := &pyenv.Offer{}
 		if c.offer != nil {
@@ -103,6 +110,9 @@ func TestMake(t *testing.T) {
 		}
 		made, err := pyenv.Make(source, wish, both, o)
 		if c.class != nil {
+			if hint := strings.Contains(fmt.Sprint(err), "--python"); hint != (name == "other Pythons would do" || c.class == python.ErrInterpreter && c.offer != nil) {
+				t.Errorf("%s: another Python is named: %v: %v", name, hint, err)
+			}
 			if !errors.Is(err, c.class) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -134,6 +144,45 @@ func TestMake(t *testing.T) {
 	}
 }
 
+// TestStandalone: kinds may differ between the platforms of one environment.
+func TestStandalone(t *testing.T) {
+	source, err := target.Parse([]byte(lock), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := pyenv.Make(source, python.Wish{}, both, offer(t, alone(both[0], "cpython-3.12.4%2B20240101-x86_64-unknown-linux-gnu-install_only.tar.gz"), entry("3.12.4", both[1])))
+	if err != nil || len(made.Lacking) > 0 {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	platforms := made.Lock.Environments[0].Platforms
+	want := lockfile.StandalonePython{
+		Version: "3.12.4", Subdir: "linux-64", SHA256: sum,
+		URL:      "https://files.example/cpython-3.12.4%2B20240101-x86_64-unknown-linux-gnu-install_only.tar.gz",
+		FileName: "cpython-3.12.4+20240101-x86_64-unknown-linux-gnu-install_only.tar.gz",
+	}
+	if p := platforms[0]; p.Python == nil || *p.Python != want || p.Conda != nil || len(p.PyPI) != 2 || p.Validate() != nil {
+		t.Errorf("%+v, %v", p, p.Validate())
+	}
+	if p := platforms[1]; p.Python != nil || len(p.Conda) != 2 || p.Validate() != nil {
+		t.Errorf("%+v, %v", p, p.Validate())
+	}
+	made, err = pyenv.Make(source, python.Wish{}, both[1:], offer(t, strings.Replace(alone(both[1], "c.tar.zst"), "https://files.example", "file:///srv", 1)))
+	if err != nil || made.Lock.Environments[0].Platforms[0].Python == nil || !made.Lock.Environments[0].Platforms[0].Python.Local {
+		t.Errorf("%+v, %v", made, err)
+	}
+	// Two Pythons, or one for another platform, are none.
+	p := *platforms[0]
+	p.Conda = []*lockfile.CondaPackage{{Name: "python", Version: "3.12.4", Subdir: "linux-64", SHA256: sum}}
+	if err := p.Validate(); !errors.Is(err, lockfile.ErrLock) || !strings.Contains(err.Error(), "two Pythons") {
+		t.Error(err)
+	}
+	p = *platforms[0]
+	p.Subdir = "linux-aarch64"
+	if err := p.Validate(); !errors.Is(err, lockfile.ErrLock) || !strings.Contains(err.Error(), "built for linux-64") {
+		t.Error(err)
+	}
+}
+
 func TestOffersAreRefused(t *testing.T) {
 	good := entry("3.12.4", "linux-64")
 	for name, c := range map[string]struct{ text, says string }{
@@ -146,7 +195,10 @@ func TestOffersAreRefused(t *testing.T) {
 		"twice":           {"interpreters:\n" + strings.Replace(good, "noarch/tzdata-1-0", "linux-64/python-3.12.4-1", 1), "twice"},
 		"with a password": {"interpreters:\n" + strings.Replace(good, "https://conda", "https://u:hunter2@conda", 1), "credential"},
 		"glibc":           {"glibc: musl\ninterpreters:\n" + good, "glibc"},
-		"standalone":      {"interpreters:\n- {version: 3.12.4, platform: linux-64, kind: standalone, url: 'https://x.example/c.tar.gz', sha256: " + sum + "}\n", "conda interpreters only"},
+		"no archive":      {"interpreters:\n" + alone("linux-64", "c.zip"), "install_only"},
+		"odd name":        {"interpreters:\n" + alone("linux-64", "c%0a.tar.gz"), "cannot be called"},
+		"its password":    {"interpreters:\n" + strings.Replace(alone("linux-64", "c.tar.gz"), "https://", "https://u:hunter2@", 1), "credential"},
+		"with packages":   {"interpreters:\n" + strings.Replace(alone("linux-64", "c.tar.gz"), "}", ", with: [{url: 'https://x.example/y', sha256: "+sum+"}]}", 1), "only a conda interpreter"},
 	} {
 		_, err := pyenv.Parse("list.yaml", []byte(c.text))
 		if !errors.Is(err, python.ErrInterpreter) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "hunter2") {
@@ -163,7 +215,7 @@ func TestOffersAreRefused(t *testing.T) {
 // errors, and what was read makes an environment or is refused so.
 func FuzzOffer(f *testing.F) {
 	for _, s := range []string{
-		"interpreters:\n" + entry("3.12.4", "linux-64"), "glibc: '2.34'\ninterpreters:\n" + entry("3.13.1", "linux-aarch64"), "glibc: 2.28\n", "interpreters: [{}]", "[", "interpreters:\n- with: [{url: x}]\n",
+		"interpreters:\n" + entry("3.12.4", "linux-64"), "glibc: '2.34'\ninterpreters:\n" + entry("3.13.1", "linux-aarch64"), "interpreters:\n" + alone("linux-64", "c.tar.gz"), "glibc: 2.28\n", "interpreters: [{}]", "[", "interpreters:\n- with: [{url: x}]\n",
 	} {
 		f.Add(s)
 	}

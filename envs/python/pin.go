@@ -2,6 +2,7 @@ package python
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hpcenv/hpcenv/envs/python/tag"
@@ -24,11 +25,11 @@ type Request struct {
 
 // ParsePythonVersion reads a .python-version file, as uv and pyenv write it:
 // the first line that is neither empty nor a comment. It may be a version
-// (3.12, 3.12.4, 3.13t), clauses (>=3.11,<3.13) or one of these behind
-// `cpython`, `python` and perhaps `@`. The error wraps ErrInterpreter and names
-// the line.
+// (3.12, 3.12.4, 3.13t, 312), clauses (>=3.11,<3.13) or one of these behind
+// `cpython`, `python` and perhaps `@`; a platform behind it does not count. The
+// error wraps ErrInterpreter and names the line.
 func ParsePythonVersion(text string) (Request, error) {
-	for n, line := range strings.Split(text, "\n") {
+	for n, line := range strings.Split(strings.TrimPrefix(text, "\ufeff"), "\n") {
 		line, _, _ = strings.Cut(line, "#")
 		if line = strings.TrimSpace(line); line == "" {
 			continue
@@ -61,10 +62,7 @@ func parseRequest(text string) (Request, string) {
 			break
 		}
 	}
-	// uv's long form ends in the platform: cpython-3.12.4-linux-x86_64-gnu.
-	if i := strings.Index(rest, "-linux-"); i >= 0 {
-		rest = rest[:i]
-	}
+	rest = withoutPlatform(rest)
 	for _, suffix := range []string{"+freethreaded", "t"} {
 		if before, ok := strings.CutSuffix(rest, suffix); ok && before != "" && before[0] >= '0' && before[0] <= '9' {
 			rest, r.FreeThreaded = before, true
@@ -82,7 +80,7 @@ func parseRequest(text string) (Request, string) {
 		r.Versions = set
 		return r, ""
 	}
-	v, err := version.Parse(rest)
+	v, err := version.Parse(dotted(rest))
 	if err != nil {
 		return r, "it is no version"
 	}
@@ -94,6 +92,32 @@ func parseRequest(text string) (Request, string) {
 		return r, "it is no version"
 	}
 	return r, ""
+}
+
+// systems are what uv calls operating systems in its long form of a request.
+var systems = []string{"linux", "macos", "darwin", "windows"}
+
+// withoutPlatform leaves out where uv's long form ends in the platform:
+// cpython-3.12.4-linux-x86_64-gnu. Which one it is does not matter: it is that of
+// whoever wrote the file.
+func withoutPlatform(request string) string {
+	for i, c := range request {
+		if c != '-' {
+			continue
+		}
+		if system, _, _ := strings.Cut(request[i+1:], "-"); slices.Contains(systems, system) {
+			return request[:i]
+		}
+	}
+	return request
+}
+
+// dotted is uv's and wheels' short form of a version (312) with its dot.
+func dotted(text string) string {
+	if len(text) >= 2 && text[0] == '3' && strings.Trim(text, "0123456789") == "" {
+		return text[:1] + "." + text[1:]
+	}
+	return text
 }
 
 // allows: the request may be answered by this version and build.

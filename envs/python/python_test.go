@@ -36,6 +36,12 @@ func TestChoose(t *testing.T) {
 		{"exactly", "# pinned\n\n3.12.1\n3.11.9\n", "", both, "3.12.1"},
 		{"in words", "cpython@3.11", "", both, "3.11.9"},
 		{"uv's long form", "cpython-3.12.1-linux-x86_64-gnu", "", both, "3.12.1"},
+		{"uv's long form, of another machine", "cpython-3.12.1-macos-aarch64-none", "", both, "3.12.1"},
+		{"uv's long form, cut", "cpython-3.12-linux", "", both, "3.12.10"},
+		{"with a platform alone", "3.11-windows", "", both, "3.11.9"},
+		{"without a dot", "311", "", both, "3.11.9"},
+		{"as wheels have it", "cp313t", "", both[:1], "3.13.0"},
+		{"as Windows writes it", "\ufeff3.11\r\n3.12\r\n", "", both, "3.11.9"},
 		{"clauses", ">=3.10,<3.12", "", both[:1], "3.11.9"},
 		{"free-threaded", "3.13t", "", both[:1], "3.13.0"},
 		{"free-threaded, in words", "3.13+freethreaded", "", both[:1], "3.13.0"},
@@ -78,7 +84,7 @@ func TestChoose(t *testing.T) {
 }
 
 func TestPythonVersionRefused(t *testing.T) {
-	for _, text := range []string{"pypy@3.10", "system", "/usr/bin/python3", "myenv", "3.x", "cpython", "3.12 3.13"} {
+	for _, text := range []string{"pypy@3.10", "system", "/usr/bin/python3", "myenv", "3.x", "cpython", "3.12 3.13", "pypy-3.10-linux", "3.12-", "3.12-beos-x86_64", "linux"} {
 		if _, err := python.ParsePythonVersion("\n" + text + "\n"); !errors.Is(err, python.ErrInterpreter) || !strings.Contains(err.Error(), "line 2") {
 			t.Errorf("%q: %v", text, err)
 		}

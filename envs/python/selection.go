@@ -76,7 +76,7 @@ func ParseSelection(text string) (Selection, error) {
 			key, value = "package", item
 		}
 		if !named && i > 0 {
-			return fail("expected package=, extra=, group= or one of all-packages, all-extras, all-groups, only-groups, no-default-groups, no-dev")
+			return fail(expected)
 		}
 		if !name.Valid(value) {
 			return fail("it is no name")
@@ -92,11 +92,14 @@ func ParseSelection(text string) (Selection, error) {
 		case "group":
 			s.Groups = append(s.Groups, value)
 		default:
-			return fail("expected package=, extra= or group=")
+			return fail(expected)
 		}
 	}
 	return s.Canonical()
 }
+
+// expected are the items of a wish, of which those of a Selection are read here.
+const expected = "expected package=, extra=, group=, python= or one of all-packages, all-extras, all-groups, only-groups, no-default-groups, no-dev"
 
 // Canonical normalizes and sorts the names. What asks for the same has the same
 // canonical form. The error wraps ErrSelection: what contradicts itself or is no

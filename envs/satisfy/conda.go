@@ -62,6 +62,9 @@ func (c *checker) packages(env *lockfile.Environment, on project.Platform, locke
 		pc.request(r)
 	}
 	pc.requirements(python)
+	if err := pc.trees(); err != nil {
+		return err
+	}
 	if !pc.found {
 		pc.unused(conda)
 	}

@@ -1,6 +1,7 @@
 package satisfy
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 
@@ -27,6 +28,9 @@ type pythonSide struct {
 	// silent: there are conda packages for Python that do not say which Python
 	// packages they are.
 	silent bool
+	// namesakes are conda packages by the Python package of their name, which they do
+	// not say that they are.
+	namesakes map[string]*lockfile.CondaPackage
 	// overridden names, of which the manifest replaces what packages require.
 	overridden []string
 	reached    map[string]bool
@@ -55,6 +59,9 @@ func (c *platformCheck) requirements(asked []project.PythonRequest) {
 	if len(asked) == 0 && len(c.locked.PyPI) == 0 {
 		return
 	}
+	if c.noneLocked(asked) {
+		return
+	}
 	target := c.target()
 	if target == nil {
 		s.unsure = true
@@ -66,12 +73,13 @@ func (c *platformCheck) requirements(asked []project.PythonRequest) {
 	}
 	s.known, s.env, s.overridden = true, target, indexes.Overridden
 	s.reached, s.visited, s.reachedConda = map[string]bool{}, map[string]bool{}, map[string]bool{}
-	s.locked, s.conda = map[string]*lockfile.PyPIPackage{}, map[string]*lockfile.CondaPackage{}
+	s.locked, s.conda, s.namesakes = map[string]*lockfile.PyPIPackage{}, map[string]*lockfile.CondaPackage{}, map[string]*lockfile.CondaPackage{}
 	for _, p := range c.locked.PyPI {
 		s.locked[p.NormalizedName()] = p
 	}
 	for _, p := range c.locked.Conda {
 		s.silent = s.silent || !p.HasPurls && c.needsPython(p)
+		s.namesakes[name.Normalize(p.Name)] = p
 		for _, purl := range p.Purls {
 			if n := purlName(purl); n != "" {
 				s.conda[n] = p
@@ -88,6 +96,25 @@ func (c *platformCheck) requirements(asked []project.PythonRequest) {
 			c.require(wanted{name: r.Name, extras: r.Extras, versions: r.Versions, known: r.Known, direct: r.Direct, index: r.Index, line: r.Line})
 		}
 	}
+}
+
+// noneLocked complains where Python packages are asked for, and the lock was made
+// when none were: neither has it one, nor does any conda package say whether it is
+// one.
+func (c *platformCheck) noneLocked(asked []project.PythonRequest) bool {
+	said := func(p *lockfile.CondaPackage) bool { return p.HasPurls }
+	if len(asked) == 0 || len(c.locked.PyPI)+len(c.locked.Unsupported) > 0 || slices.ContainsFunc(c.locked.Conda, said) {
+		return false
+	}
+	c.python.unsure = true
+	c.here(asked[0].Line, "the Python package %s is asked for, and the lock was made without Python packages", asked[0].Name)
+	return true
+}
+
+// condaForge tells whether a package is of conda-forge, whatever the host.
+func condaForge(p *lockfile.CondaPackage) bool {
+	u, err := url.Parse(p.URL)
+	return err == nil && strings.HasPrefix(u.Path, "/conda-forge")
 }
 
 // target describes the platform and the locked Python to markers; nil where
@@ -152,8 +179,19 @@ func (c *platformCheck) require(w wanted) {
 		}
 		c.condaVersion(w, conda)
 		return
+	case p == nil && s.namesakes[w.name] != nil:
+		// pixi takes packages of conda-forge for what they are called, unless the lock
+		// says what they are.
+		if conda := s.namesakes[w.name]; condaForge(conda) && !conda.HasPurls {
+			if w.by != "" {
+				c.reachConda(conda)
+			}
+			c.condaVersion(w, conda)
+		}
+		s.unsure = true
+		return
 	case p == nil:
-		if s.silent {
+		if s.silent && w.by != "" {
 			s.unsure = true // one of them may be it, under another name
 			return
 		}

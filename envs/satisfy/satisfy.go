@@ -1,11 +1,12 @@
-// Package satisfy tells whether a pixi.lock still has what the manifest beside
-// it asks for, as `pixi --locked` does.
+// Package satisfy tells whether a lock still has what the manifest beside it asks
+// for, as `pixi --locked` and `uv lock --check` do.
 //
-// Enters: a project.Project and a lockfile.Lock. Leaves: the reasons why the
-// lock must be written anew (Check), or one error with all of them (Verify,
-// which remembers what it found to be in order). Nothing is solved.
+// Enters: a project.Project and a lockfile.Lock, or the bytes of a uv.lock and where
+// it lies. Leaves: the reasons why the lock must be written anew (Check, CheckUV), or
+// one error with all of them (Verify, VerifyUV, which remember what they found to be
+// in order). Nothing is solved.
 //
-// What is compared, for every environment and platform, those of other systems
+// Of a pixi.lock is compared, for every environment and platform, those of other systems
 // included:
 //
 //	environments  the same names
@@ -14,15 +15,39 @@
 //	conda         every package that the manifest asks for is locked, fits, and so
 //	              does what it depends on in turn; none is locked that nothing needs
 //	Python        the same for Python packages, on Linux; a conda package stands for
-//	              the Python package that it says it is
+//	              the Python package that it says it is or, of conda-forge where the
+//	              lock does not say, that it is called
 //	indexes       the first index, and indexes of single packages
+//	source trees  version, requires-python and requirements, as far as the tree's
+//	              pyproject.toml says them
 //
 // What is not: solver options (strategy, channel priority, exclude-newer,
 // pre-releases), tags of wheels and sources of packages that are built (both are
-// judged when they are installed), `constraints`, and the content of local
-// projects. Where this package cannot be sure it is silent: a stale lock that is
-// taken does no more harm than it did when it was written, but a good one that is
-// refused stops work.
+// judged when they are installed), and `constraints`. Where this package cannot be
+// sure it is silent: a stale lock that is taken does no more harm than it did when it
+// was written, but a good one that is refused stops work.
+//
+// A uv.lock is compared with the pyproject.toml of its workspace's members and of all
+// directories that it names (CheckUV), as `uv lock --check` does:
+//
+//	workspace     members, requires-python (its bounds), overrides, constraints, build
+//	              constraints, excluded packages, resolution and pre-releases
+//	projects      name, version, requirements, extras, dependency groups, whether it is
+//	              built, and from where packages come ([tool.uv.sources])
+//
+// Conditions are compared by where they hold, not by how they are written. What uv
+// sees besides: settings of its own (fork-strategy, exclude-newer,
+// environments, conflicts, indexes, static metadata), empty groups, groups with Pythons
+// of their own, and what only a build back-end can tell. A pylock.toml does not say what
+// it was made from: nothing is compared.
+//
+//	satisfy.go    a pixi.lock: environments and platforms
+//	conda.go, python.go, channels.go, trees.go: what lies within each
+//	uv.go, uvtree.go: a uv.lock: workspace and projects
+//	uvlocked.go   what a uv.lock recorded
+//	manifests.go  the files that are read
+//	demand.go     requirements, compared; probe.go: where
+//	verify.go     one error, and what was in order
 package satisfy
 
 import (
@@ -45,6 +70,8 @@ type checker struct {
 	specs map[string]*matchspec.MatchSpec
 	// versions likewise.
 	versions map[string]*version.Version
+	// manifests of source trees.
+	manifests *manifests
 }
 
 // spec reads a match specification; nil where it is none that is known here.
@@ -109,7 +136,14 @@ func (c *checker) addAt(where string, line int32, format string, args ...any) {
 // the order environments, then what lies within each; nil if it does. Errors are
 // of class project.ErrManifest.
 func Check(p *project.Project, lock *lockfile.Lock) ([]string, error) {
-	c := &checker{p: p, lock: lock, specs: map[string]*matchspec.MatchSpec{}, versions: map[string]*version.Version{}}
+	return check(p, lock, newManifests(p.Root))
+}
+
+func check(p *project.Project, lock *lockfile.Lock, m *manifests) ([]string, error) {
+	if p.Package {
+		return nil, nil // the lock is another manifest's
+	}
+	c := &checker{p: p, lock: lock, specs: map[string]*matchspec.MatchSpec{}, versions: map[string]*version.Version{}, manifests: m}
 	for _, name := range p.Environments() {
 		env, err := lock.Environment(name)
 		if err != nil {

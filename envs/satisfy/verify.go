@@ -14,6 +14,9 @@ import (
 	"github.com/hpcenv/hpcenv/envs/project"
 )
 
+// uvLockName is what a uv.lock is called.
+const uvLockName = "uv.lock"
+
 // ErrStale is the class of errors about a lock that no longer has what its
 // manifest asks for.
 var ErrStale = errors.New("the lock is stale")
@@ -24,6 +27,8 @@ type StaleError struct {
 	Lock, Manifest string
 	// Reasons, one sentence each.
 	Reasons []string
+	// Command that writes the lock anew.
+	Command string
 }
 
 // shown bounds the reasons in a message; the others are counted.
@@ -36,15 +41,15 @@ func (e *StaleError) Error() string {
 		more = fmt.Sprintf("; and %d more", len(reasons)-shown)
 		reasons = reasons[:shown]
 	}
-	return fmt.Sprintf("%s does not satisfy %s: %s%s; next: run `pixi lock` in %s, or take the lock as it is (--frozen, HPCENV_FROZEN=1)",
-		e.Lock, filepath.Base(e.Manifest), strings.Join(reasons, "; "), more, filepath.Dir(e.Manifest))
+	return fmt.Sprintf("%s does not satisfy %s: %s%s; next: run `%s` in %s, or take the lock as it is (--frozen, HPCENV_FROZEN=1)",
+		e.Lock, filepath.Base(e.Manifest), strings.Join(reasons, "; "), more, e.Command, filepath.Dir(e.Manifest))
 }
 
 func (e *StaleError) Unwrap() error { return ErrStale }
 
 // rules is raised when Check compares more or differently, which makes what was
 // remembered void.
-const rules = "1"
+const rules = "2"
 
 // Verify returns a *StaleError if a lock (its path and bytes) does not satisfy
 // its manifest. What is no pixi.lock by name and content, or cannot be read as
@@ -56,13 +61,10 @@ const rules = "1"
 // caller's own; if it cannot be written nothing is lost but time.
 func Verify(p *project.Project, path string, data []byte, memory string) error {
 	sum := sha256.Sum256(data)
-	key := sha256.Sum256([]byte(strings.Join([]string{rules, hex.EncodeToString(sum[:]), p.Digest, filepath.Base(p.File)}, "\n")))
-	mark := ""
-	if memory != "" {
-		mark = filepath.Join(memory, hex.EncodeToString(key[:16]))
-		if info, err := os.Lstat(mark); err == nil && info.Mode().IsRegular() {
-			return nil
-		}
+	mark := markOf(memory, hex.EncodeToString(sum[:]), p.File, p.Digest)
+	m := newManifests(p.Root)
+	if record, known := recalled(mark); known && m.same(record) {
+		return nil
 	}
 	if format, err := lockfile.Detect(data); filepath.Base(path) != project.LockName || err != nil || format != lockfile.FormatPixi {
 		return nil
@@ -71,17 +73,65 @@ func Verify(p *project.Project, path string, data []byte, memory string) error {
 	if err != nil {
 		return nil
 	}
-	reasons, err := Check(p, lock)
+	reasons, err := check(p, lock, m)
 	if err != nil {
 		return err
 	}
 	if reasons != nil {
-		return &StaleError{Lock: path, Manifest: p.File, Reasons: reasons}
+		return &StaleError{Lock: path, Manifest: p.File, Reasons: reasons, Command: "pixi lock"}
 	}
 	if mark != "" {
-		remember(memory, mark)
+		remember(memory, mark, m.record())
 	}
 	return nil
+}
+
+// recalled is what was remembered with a mark; not known if nothing was.
+func recalled(mark string) (record string, known bool) {
+	if mark == "" {
+		return "", false
+	}
+	data, err := os.ReadFile(mark)
+	return string(data), err == nil
+}
+
+// VerifyUV is Verify for a uv.lock and the pyproject.toml beside it, and those of the
+// workspace's members. A lock of another name or format is not judged: a pylock.toml
+// does not say what it was made from.
+func VerifyUV(path string, data []byte, memory string) error {
+	if format, err := lockfile.Detect(data); filepath.Base(path) != uvLockName || err != nil || format != lockfile.FormatUV {
+		return nil
+	}
+	dir := filepath.Dir(path)
+	m := newManifests(dir)
+	sum := sha256.Sum256(data)
+	mark := markOf(memory, hex.EncodeToString(sum[:]), dir)
+	if record, known := recalled(mark); known && m.sameWorkspace(record) {
+		return nil
+	}
+	reasons, err := checkUV(m, data)
+	if errors.Is(err, lockfile.ErrLock) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if reasons != nil {
+		return &StaleError{Lock: path, Manifest: filepath.Join(dir, manifestName), Reasons: reasons, Command: "uv lock"}
+	}
+	if mark != "" && m.read["."].project != nil {
+		remember(memory, mark, m.record())
+	}
+	return nil
+}
+
+// markOf is the file that remembers what parts say; "" = nothing is remembered.
+func markOf(memory string, parts ...string) string {
+	if memory == "" {
+		return ""
+	}
+	key := sha256.Sum256([]byte(strings.Join(append([]string{rules}, parts...), "\n")))
+	return filepath.Join(memory, hex.EncodeToString(key[:16]))
 }
 
 // Frozen tells whether a user's HPCENV_FROZEN says that locks are taken as they
@@ -103,9 +153,9 @@ func Memory() string {
 // forgetAfter is the age at which a pair is forgotten.
 const forgetAfter = 90 * 24 * time.Hour
 
-// remember leaves an empty file, and removes old ones. That it cannot is no
+// remember leaves a file with a text, and removes old ones. That it cannot is no
 // error: the pair is compared again next time.
-func remember(memory, mark string) {
+func remember(memory, mark, text string) {
 	if os.MkdirAll(memory, 0o700) != nil {
 		return
 	}
@@ -120,11 +170,7 @@ func remember(memory, mark string) {
 			}
 		}
 	}
-	f, err := os.OpenFile(mark, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return
-	}
-	if f.Close() != nil {
+	if os.WriteFile(mark, []byte(text), 0o600) != nil {
 		return
 	}
 }

@@ -92,6 +92,23 @@ func TestVerify(t *testing.T) {
 	}
 }
 
+// A project beside a pixi.toml is looked at each time.
+func TestVerifyTrees(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "pyproject.toml", treeProject)
+	p := load(t, dir, treeManifest)
+	for _, c := range []struct {
+		project string
+		stale   bool
+	}{{treeProject, false}, {treeProject, false}, {strings.Replace(treeProject, "1.0.0", "2", 1), true}, {treeProject, false}} {
+		write(t, dir, "pyproject.toml", c.project)
+		err := satisfy.Verify(p, filepath.Join(dir, "pixi.lock"), []byte(treeLock), filepath.Join(dir, "memory"))
+		if errors.Is(err, satisfy.ErrStale) != c.stale || err != nil && !c.stale {
+			t.Errorf("%.40s: %v", c.project, err)
+		}
+	}
+}
+
 // A memory that cannot be written, and bytes that are no lock, are no errors.
 func TestVerifyIsQuiet(t *testing.T) {
 	dir := t.TempDir()
@@ -152,7 +169,7 @@ func TestSentences(t *testing.T) {
 		"host dependency":    {"[dependencies]", "[host-dependencies]", ""},
 		"run is stronger":    {"[dependencies]", "[host-dependencies]\na=\"2\"\n[dependencies]", ""},
 		"source":             {`a="*"`, `a={path="."}`, ""},
-		"python, unknown":    {"[dependencies]", "[pypi-dependencies]\nq=\"*\"\n[dependencies]", ""},
+		"python, unknown":    {"[dependencies]", "[pypi-dependencies]\nq=\"*\"\n[dependencies]", "the Python package q is asked for, and the lock was made without Python packages (line 6)"},
 		"condition, not met": {`a="*"`, "a=\"*\"\nb={version=\"*\",when=\"__cuda >=12\"}", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

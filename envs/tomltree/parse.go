@@ -18,6 +18,7 @@ const maxDepth = 200
 
 // Parse reads a file. The error wraps ErrTOML.
 func Parse(data []byte) (*Value, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // Windows' editors begin files with it
 	if n := deepest(data); n > maxDepth {
 		return nil, fmt.Errorf("%w: values are nested too deep", ErrTOML)
 	}

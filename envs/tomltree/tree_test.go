@@ -14,7 +14,7 @@ import (
 )
 
 func TestTreeKeepsOrderAndLines(t *testing.T) {
-	root, err := tomltree.Parse([]byte("b = 1\na.x = 'one'\na.y = true\n\n[t]\nlist = [\n  {k = 2.5},\n  'two',\n]\n[[t.many]]\n[[t.many]]\nd = 2024-01-02T03:04:05Z\n"))
+	root, err := tomltree.Parse([]byte("\ufeffb = 1\na.x = 'one'\na.y = true\n\n[t]\nlist = [\n  {k = 2.5},\n  'two',\n]\n[[t.many]]\n[[t.many]]\nd = 2024-01-02T03:04:05Z\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

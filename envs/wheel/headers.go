@@ -76,7 +76,7 @@ func parseWheel(file string, data []byte, meta *Meta) (notes []string, err error
 		return nil, fmt.Errorf("%s: Wheel-Version is %q, not a number like 1.0: %w", file, shorten(v), cache.ErrIntegrity)
 	}
 	if n, err := strconv.Atoi(major); err != nil || n > 1 || n == 0 && v != "0.1" {
-		return nil, fmt.Errorf("%s: Wheel-Version is %s, this program installs 1.x; next: a newer hpcenv: %w", file, v, cache.ErrIntegrity)
+		return nil, fmt.Errorf("%s: Wheel-Version is %s, this hpcenv installs 1.x only: %w", file, v, cache.ErrIntegrity)
 	}
 	if strings.Trim(minor, "0") != "" && v != "0.1" {
 		notes = append(notes, fmt.Sprintf("%s: Wheel-Version is %s; it is installed as 1.0", file, v))

@@ -143,7 +143,7 @@ func locate(p *pin.Pin, store, prefixRoot string) (*place, error) {
 	platform := hostPlatform()
 	what := fmt.Sprintf("environment %s of %s (%s)", p.Environment, orUnknown(p.LockPath), short(p.Lock))
 	if !p.HasPlatform(platform) {
-		return nil, refuse(api.ExitNoFit, "this node is %s, and %s is locked for %s only; next: lock it for %s, too (pixi: add that to the platforms of the manifest, then `pixi lock`), or keep the job off such nodes (--constraint, --exclude)",
+		return nil, refuse(api.ExitNoFit, "this node is %s, and %s is locked for %s only; next: lock it for %s, too (pixi: add that to the platforms of the manifest, then `pixi lock`; conda-lock: `-p`), or keep the job off such nodes (--constraint, --exclude)",
 			platform, what, strings.Join(p.Platforms, ", "), platform)
 	}
 	prefix := filepath.Join(prefixRoot, p.ID)

@@ -1,10 +1,12 @@
 package helper
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -50,6 +52,9 @@ func (s *submission) choose(ctx context.Context, st *submitStore, w *wanted) (*c
 	d, err := s.describe(st, w, c)
 	if err != nil {
 		return nil, err
+	}
+	if w.name != "" && d.Environment(w.name) == nil {
+		return nil, refuse(api.ExitUsage, "%s (%s) has no environment %q; it has: %s; next: --env-name=NAME with one of these", w.shown, short(w.digest), w.name, strings.Join(d.Names(), ", "))
 	}
 	groups, _ := c.cluster.Groups(c.where.Nodes)
 	if len(groups) == 0 { // nodes that are newer than what is known
@@ -158,6 +163,9 @@ func (s *submission) unplanned(c *chosen, err error) error {
 	case !errors.As(err, &refusal):
 		return refuse(api.ExitNoFit, "%s: %w", lock, err)
 	}
+	if err := s.broken(c, refusal); err != nil {
+		return err
+	}
 	sentence := refusal.Sentence()
 	if refusal.Class == selection.ErrNoFit && !c.where.All {
 		sentence = fmt.Sprintf("no node of %s fits", c.place())
@@ -166,8 +174,55 @@ func (s *submission) unplanned(c *chosen, err error) error {
 	for _, line := range refusal.Table() {
 		text += "\n  " + line
 	}
-	next := append(refusal.Options(), "details: hpcenv plan"+c.planArguments())
+	var next []string
+	if subdir := unlocked(refusal.Plan); subdir != "" {
+		next = append(next, lockfile.FormatOf(filepath.Base(c.wanted.shown), c.wanted.data).AddPlatform(subdir))
+	}
+	next = append(append(next, refusal.Options()...), "details: hpcenv plan"+c.planArguments())
 	return refuse(api.ExitNoFit, "%s\nnext: %s", text, strings.Join(next, "; "))
+}
+
+// broken is the error of a lock of which nothing that was asked for can be made: all
+// that is wrong with it, which a plan's row only begins to tell.
+func (s *submission) broken(c *chosen, refusal *selection.Error) error {
+	if refusal.Class != selection.ErrNoFit || c.wanted.data == nil {
+		return nil
+	}
+	name := cmp.Or(c.wanted.name, "default")
+	for i := range refusal.Plan.Rows {
+		for j := range refusal.Plan.Rows[i].Rejected {
+			if x := &refusal.Plan.Rows[i].Rejected[j]; x.Environment == name && !x.Broken() {
+				return nil
+			}
+		}
+	}
+	lock, err := lockfile.Parse(c.wanted.data)
+	if err != nil {
+		return nil
+	}
+	env, err := lock.Environment(name)
+	if err != nil {
+		return nil
+	}
+	for _, p := range env.Platforms {
+		if err := p.Validate(); err != nil && slices.Contains(c.cluster.Subdirs(c.where.Nodes), p.Subdir) {
+			return &notSubmitted{fmt.Sprintf("%s (%s)", c.wanted.shown, short(c.wanted.digest)), refuse(api.ExitUsage, "environment %s for %s: %w", name, p.Name, err)}
+		}
+	}
+	return nil
+}
+
+// unlocked is a platform of nodes for which no environment is locked; "" = there is
+// none.
+func unlocked(p *selection.Plan) string {
+	for i := range p.Rows {
+		r := &p.Rows[i]
+		locked := func(x selection.Rejected) bool { return x.Platform != "" }
+		if r.Problem != "" && r.Kind.Subdir != "" && len(r.Rejected) > 0 && !slices.ContainsFunc(r.Rejected, locked) {
+			return r.Kind.Subdir
+		}
+	}
+	return ""
 }
 
 // place names, for people, where the job was to go.

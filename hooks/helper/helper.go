@@ -5,7 +5,8 @@
 // slurm); slurmd's scripts start it as `hpcenv slurm-hook VERB`. Verbs:
 //
 //	submit    as the user, on the submit side: lock → pin
-//	attach    as root, on a node, empty environment: the trees appear at the prefix root
+//	attach    as root, on a node, empty environment: the trees appear at the prefix
+//	          root, everybody's or those of a group that the user is a member of
 //	open      as the user, child of attach: opens what root may not look at
 //	activate  as the user, in the first task of a node: environment changes as data
 //	prolog    as root: leaves the job's pin in the run directory

@@ -1,6 +1,7 @@
 package helper
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,6 +10,9 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/hooks/pin"
 )
 
 // TestMain lets this program be the opening child, as the helper's own does.
@@ -106,5 +110,54 @@ func TestAttachOfAnOwnStore(t *testing.T) {
 	}
 	if err := attach(append(args, "--job=8", "--pin="+wire(t, testPin()))); err == nil || !strings.Contains(err.Error(), "no store is configured") {
 		t.Errorf("a pin of the cluster's store: %v", err)
+	}
+}
+
+// What a group's part of the store has is for the group's members, whatever a pin
+// says: it is opened as the user.
+func TestAttachOfAGroup(t *testing.T) {
+	needRoot(t)
+	base, err := os.MkdirTemp("/tmp", "hpcenv-group-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(base); err != nil {
+			t.Error(err)
+		}
+	})
+	part := filepath.Join(base, "private", "12347")
+	trees := filepath.Join(part, "trees", hostPlatform())
+	if err := errors.Join(os.MkdirAll(trees, 0o755), os.Chmod(base, 0o755), os.Chown(part, 0, 12347), os.Chmod(part, 0o750)); err != nil {
+		t.Fatal(err)
+	}
+	f := attachFlags{owner: 0, uid: 12345, gid: 12346, groups: "12347", group: "12347"}
+	fd, err := openAsUser(trees, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Close(fd); err != nil {
+		t.Error(err)
+	}
+	group := func(name string) string { return wire(t, testPin(func(p *pin.Pin) { p.Group = name })) }
+	args := []string{"--store=" + base, "--owner=0", "--prefix-root=" + base + "/e", "--uid=12345", "--gid=12346", "--groups=12348"}
+	for wire, want := range map[string]string{
+		group("12347"): "for the members of group 12347 only",
+		group("12349"): "the store has nothing for group 12349 here",
+		"1:private:{}": "pin cannot be used",
+	} {
+		if err := attach(append(args, "--pin="+wire)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "; next: ") {
+			t.Errorf("%s: got %v, want %q", wire, err, want)
+		}
+	}
+	if _, err := os.Stat(base + "/e"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("something was attached: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(part, "FORMAT"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p := testPin(func(p *pin.Pin) { p.Group = "12347" })
+	if _, err := locate(p, base, base+"/e"); exitCode(err) != api.ExitLate {
+		t.Errorf("what is not made there: %v", err)
 	}
 }

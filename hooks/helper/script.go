@@ -1,6 +1,7 @@
 package helper
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -44,11 +45,11 @@ func (w *wanted) isTask() func(string) bool {
 	if w.project == nil {
 		return nil
 	}
-	on, err := w.project.Linux(w.name, hostPlatform())
+	on, err := w.project.Linux(cmp.Or(w.name, "default"), hostPlatform())
 	if err != nil {
 		return nil
 	}
-	tasks, err := w.project.Tasks(w.name, on)
+	tasks, err := w.project.Tasks(cmp.Or(w.name, "default"), on)
 	if err != nil {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/project"
 	"github.com/hpcenv/hpcenv/envs/python"
 	"github.com/hpcenv/hpcenv/envs/satisfy"
@@ -91,7 +92,13 @@ func (s *submission) wanted() (*wanted, error) {
 	}
 	sum := sha256.Sum256(data)
 	w := &wanted{shown: abs, data: data, digest: hex.EncodeToString(sum[:]), name: s.name}
+	frozen := satisfy.Frozen(os.Getenv("HPCENV_FROZEN"))
 	if python := project.OpenPython(abs, data); python != nil {
+		if !frozen {
+			if err := satisfy.VerifyUV(abs, data, satisfy.Memory()); err != nil {
+				return nil, refuse(api.ExitUsage, "%w", err)
+			}
+		}
 		return w, w.wish(python)
 	}
 	proj, err := project.Load(filepath.Dir(abs))
@@ -101,7 +108,7 @@ func (s *submission) wanted() (*wanted, error) {
 	if proj == nil {
 		return w, nil
 	}
-	if !satisfy.Frozen(os.Getenv("HPCENV_FROZEN")) {
+	if !frozen {
 		if err := satisfy.Verify(proj, abs, data, satisfy.Memory()); err != nil {
 			return nil, refuse(api.ExitUsage, "%w", err)
 		}
@@ -220,7 +227,7 @@ func readLock(path string) ([]byte, error) {
 		if _, err := os.Stat(filepath.Dir(path)); err != nil {
 			return nil, refuse(api.ExitUsage, "no lock file at %s%s: there is no such directory; next: correct --env-lock=PATH", path, why)
 		}
-		return nil, refuse(api.ExitUsage, "no lock file at %s%s; next: run `pixi lock` there, or name the lock (--env-lock=PATH)", path, why)
+		return nil, refuse(api.ExitUsage, "no lock file at %s%s; next: run %s there, or name the lock (--env-lock=PATH)", path, why, lockfile.FormatOf(filepath.Base(path), nil).Relock())
 	case errors.Is(err, fs.ErrPermission):
 		return nil, refuse(api.ExitUsage, "the lock file cannot be read: %w; next: check its permissions", err)
 	case err != nil:
@@ -235,7 +242,7 @@ func readLock(path string) ([]byte, error) {
 		return nil, refuse(api.ExitUsage, "%s is longer than %d MiB; is it a lock file?", path, maxLockBytes>>20)
 	}
 	if len(data) == 0 {
-		return nil, refuse(api.ExitUsage, "%s is empty; next: run `pixi lock`", path)
+		return nil, refuse(api.ExitUsage, "%s is empty; next: run %s", path, lockfile.FormatOf(filepath.Base(path), nil).Relock())
 	}
 	return data, nil
 }

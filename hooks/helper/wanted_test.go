@@ -1,11 +1,13 @@
 package helper
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/envs/satisfy"
 )
 
 // TestLockOfDirectory: a directory stands for the lock in it, whatever kind that
@@ -58,6 +60,24 @@ func TestWishes(t *testing.T) {
 		if err != nil || w.name != want || w.activation != nil {
 			t.Errorf("%q: %+v, %v", given, w, err)
 		}
+	}
+	// A lock that is not what uv would make of the manifest beside it is refused, unless
+	// it is to be taken as it is.
+	manifest := filepath.Join(dir, "pyproject.toml")
+	if err := os.WriteFile(manifest, []byte("[project]\nname = \"app\"\nversion = \"1\"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	stale := &submission{lock: filepath.Join(dir, "uv.lock")}
+	if _, err := stale.wanted(); exitCode(err) != api.ExitUsage || !errors.Is(err, satisfy.ErrStale) {
+		t.Errorf("a stale lock: %v", err)
+	}
+	t.Setenv("HPCENV_FROZEN", "1")
+	if _, err := stale.wanted(); err != nil {
+		t.Errorf("a stale lock, taken as it is: %v", err)
+	}
+	t.Setenv("HPCENV_FROZEN", "")
+	if err := os.Remove(manifest); err != nil {
+		t.Fatal(err)
 	}
 	s := &submission{lock: dir, name: "extra=a,b"}
 	if _, err := s.wanted(); exitCode(err) != api.ExitUsage {

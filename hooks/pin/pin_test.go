@@ -29,7 +29,12 @@ func TestRoundTrip(t *testing.T) {
 	if got := over.OverlayDir("linux-64"); got != over.Overlay.Dir+"/linux-64" || sample().OverlayDir("linux-64") != "" {
 		t.Errorf("overlay of a platform: %q", got)
 	}
-	for _, p := range []*Pin{sample(), own, over} {
+	group := sample()
+	group.Group = "0"
+	if got := group.Within("/srv/s"); got != "/srv/s/private/0" || sample().Within("/srv/s") != "/srv/s" || own.Within("/srv/s") != own.Store {
+		t.Errorf("a group's part of the store: %q", got)
+	}
+	for _, p := range []*Pin{sample(), own, over, group} {
 		wire, err := p.Encode()
 		if err != nil {
 			t.Fatal(err)
@@ -59,6 +64,11 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 	good := edit(func(*Pin) {})
 	for name, wire := range map[string]string{
+		"group's way out":  edit(func(p *Pin) { p.Group = "../pool" }),
+		"group not normal": edit(func(p *Pin) { p.Group = "007" }),
+		"group too large":  edit(func(p *Pin) { p.Group = "4294967296" }),
+		"group, own store": edit(func(p *Pin) { p.Group, p.Store = "7", "/s" }),
+		"group as a tree":  strings.Replace(edit(func(p *Pin) { p.Group = "7" }), "1:private:", "1:tree:", 1),
 		"empty":            "",
 		"no json":          "1:tree:",
 		"newer":            "2" + good[1:],

@@ -74,6 +74,15 @@ func (d *Description) Environment(name string) *selection.Environment {
 	return nil
 }
 
+// Names of the environments, in the lock's order.
+func (d *Description) Names() []string {
+	names := make([]string, len(d.Environments))
+	for i := range d.Environments {
+		names[i] = d.Environments[i].Name
+	}
+	return names
+}
+
 // Of describes a lock that names its environments. proj is the manifest beside it,
 // nil if there is none.
 func Of(data []byte, proj *project.Project) (*Description, error) {

@@ -154,6 +154,9 @@ func (j *judgement) rejected(chosen *judged) []Rejected {
 	return out
 }
 
+// Broken tells that it cannot be made at all, wherever.
+func (r *Rejected) Broken() bool { return r.broken }
+
 // Text of a rejected alternative, to be read behind its name: "has driver
 // 520.61.05, needs …", or "fits, but without GPU".
 func (r *Rejected) Text() string {

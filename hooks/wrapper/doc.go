@@ -8,6 +8,7 @@
 // A prefix that this host has not attached (the store's tree is there, but
 // nothing is bound at the prefix root) is attached in a user and mount
 // namespace of the caller's own: a small holder process makes it, and the
-// program joins it. Within a Slurm step all programs of one node share one
+// program joins it. So is one that lies in a group's part of the store, always:
+// no host attaches those. Within a Slurm step all programs of one node share one
 // holder, since shared memory between ranks needs them in one namespace.
 package wrapper

@@ -143,7 +143,7 @@ func (o Options) prepare(ctx context.Context, r *resolved) error {
 		if len(res.Skipped) > 0 {
 			msg += " (" + strings.Join(res.Skipped, "; ") + ")"
 		}
-		return api.Errorf(api.ExitNoFit, "%s\nnext: lock it for that platform, too (pixi: add it to the manifest, then `pixi lock`), or name another environment with -e", msg)
+		return api.Errorf(api.ExitNoFit, "%s\nnext: %s; or name another environment with -e", msg, lockfile.FormatOf("", o.Request.Lock).AddPlatform(o.Platform))
 	}
 	if r.store == "" {
 		st, err := svc.Status(ctx)

@@ -76,7 +76,8 @@ type Package struct {
 	Version string `json:"version"`
 	Build   string `json:"build"`
 	SHA256  string `json:"sha256"`
-	// Kind is "" for a conda package, "wheel" for a wheel.
+	// Kind is "" for a conda package, "wheel" for a wheel, "interpreter" for a Python
+	// that comes as an archive of its own.
 	Kind string `json:"kind,omitempty"`
 	URL  string `json:"url"`
 	Size int64  `json:"size"`

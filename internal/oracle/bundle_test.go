@@ -71,7 +71,7 @@ func solvable(depends []string) (out []string) {
 // writeBundle writes the bundle of a lock whose packages are files.
 func writeBundle(t *testing.T, lock []byte) (*bundle.Plan, []byte) {
 	t.Helper()
-	plan, err := bundle.NewPlan(bundle.Project{LockName: "pixi.lock", Lock: lock}, nil, false, nil)
+	plan, err := bundle.NewPlan(bundle.Project{LockName: "pixi.lock", Lock: lock}, nil, nil, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

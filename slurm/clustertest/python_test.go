@@ -61,11 +61,16 @@ dependencies = [{ name = "hello" }]
 
 [package.optional-dependencies]
 more = [{ name = "more" }]
+
+[package.metadata]
+requires-dist = [{ name = "hello" }, { name = "more", marker = "extra == 'more'" }]
 `+entries.String()), 0o644))
 		ts.Check(os.WriteFile(filepath.Join(dir, "pyproject.toml"), []byte(`[project]
 name = "app"
 version = "1"
 dependencies = ["hello"]
+[project.optional-dependencies]
+more = ["more"]
 [project.scripts]
 app-cmd = "app:main"
 [build-system]

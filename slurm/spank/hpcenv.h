@@ -136,6 +136,7 @@ struct node {
 	bool broken; /* out of memory at the start */
 	bool attach_wanted;
 	bool alone; /* each task attaches, in mounts of its own */
+	bool here;  /* in this task: it has */
 	bool batch;
 	bool spans; /* the step has components of a heterogeneous job */
 	uint32_t job, step, nodeid, nnodes;

@@ -122,6 +122,7 @@ int node_task_privileged(spank_t sp, struct node *n)
 		attach_apart(sp, n);
 	else if (!n->region->attach)
 		attach_run(sp, n);
+	n->here = !n->region->attach_code;
 	region_unlock(n->region);
 	return 0;
 }
@@ -158,6 +159,10 @@ static void launch(spank_t sp, const struct node *n)
 	if (n->attach_wanted && g->attach && g->attach_code) {
 		region_unlock(g);
 		refuse(n, g->attach_code, g->message);
+	}
+	if (n->alone && !n->here) {
+		region_unlock(g);
+		refuse(n, CODE_NOT_READY, "the environment was not attached for this task in time; next: ask for fewer tasks on a node, or exclude this one (--exclude)");
 	}
 	if (!g->active) {
 		g->active_code = activate_run(sp, n);

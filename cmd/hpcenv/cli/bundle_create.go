@@ -19,7 +19,6 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/service"
 	"github.com/hpcenv/hpcenv/envs/bundle"
-	"github.com/hpcenv/hpcenv/envs/project"
 )
 
 type bundleFlags struct {
@@ -37,7 +36,8 @@ func (a *app) bundleCreateCmd() *cobra.Command {
 lock or a directory with one; without it, the nearest lock upwards counts.
 
 The first environment and platform is what pixi-unpack and conda find in the file; all
-of them are what hpcenv bundle load makes. The same lock gives the same bytes. Projects
+of them are what hpcenv bundle load makes. A uv.lock or pylock.toml gets the Pythons that
+are listed here; the cluster must list the same ones. The same lock gives the same bytes. Projects
 that are used from their source trees are not in the file.`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -50,11 +50,12 @@ that are used from their source trees are not in the file.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVarP(&f.out, "output", "o", "environment.tar", "the file to write; one that is there is replaced")
-	fl.StringSliceVarP(&f.environments, "environment", "e", nil, "environment of the lock (repeatable, or names with commas; default: default)")
+	fl.StringArrayVarP(&f.environments, "environment", "e", nil, "environment of the lock (repeatable, or names with commas; default: default)")
 	fl.BoolVar(&f.all, "all", false, "all environments of the lock")
 	fl.StringSliceVar(&f.platforms, "platform", nil, "platform, e.g. linux-aarch64 (repeatable, or names with commas; default: all of the lock's for Linux)")
 	fl.StringVar(&f.lock, "lock", "", "the same as LOCK")
 	a.addFrozen(cmd)
+	a.choice.add(fl)
 	fl.BoolVar(&a.json, "json", false, "print one JSON object on stdout, {\"error\": …} if it failed; on stderr errors only")
 	return cmd
 }
@@ -67,6 +68,8 @@ type bundleFacts struct {
 	LockDigest string           `json:"lock_digest"`
 	Contents   []bundle.Content `json:"contents"`
 	Packages   int              `json:"packages"`
+	// Foreign: pixi-unpack and conda can make the first of the contents.
+	Foreign bool `json:"foreign"`
 	// Trees are the projects of the lock that the file does not have.
 	Trees   []string `json:"source_trees,omitempty"`
 	Skipped []string `json:"skipped,omitempty"`
@@ -83,8 +86,9 @@ func (a *app) bundleCreate(ctx context.Context, path string, f bundleFlags) erro
 	if err != nil {
 		return err
 	}
-	if project.OpenPython("", req.Lock) != nil {
-		return api.Errorf(api.ExitFailed, "%s: bundles are made of locks that name conda packages and environments, which this one does not\nnext: hpcenv prepare, on a host with a network; or `pixi init` in the project, then `pixi lock`, make a pixi.lock", req.LockPath)
+	pythons, err := a.bundlePythons(req)
+	if err != nil {
+		return err
 	}
 	if !a.takenAsIs() {
 		if err := a.checkTrees(req); err != nil {
@@ -93,7 +97,7 @@ func (a *app) bundleCreate(ctx context.Context, path string, f bundleFlags) erro
 	}
 	lock := req.LockPath
 	pr := bundle.Project{LockName: filepath.Base(lock), Dir: filepath.Dir(lock), Lock: req.Lock}
-	plan, err := bundle.NewPlan(pr, f.environments, f.all, f.platforms)
+	plan, err := bundle.NewPlan(pr, pythons, req.Environments, req.All, f.platforms)
 	if err != nil {
 		return aboutLock(err, lock)
 	}
@@ -250,7 +254,7 @@ func (a *app) bundleWrite(ctx context.Context, out string, plan *bundle.Plan, pa
 	}
 	facts := bundleFacts{
 		File: out, Bytes: st.Size(), SHA256: hex.EncodeToString(h.Sum(nil)), LockDigest: plan.Digest(), Contents: plan.Contents,
-		Packages: len(plan.Sources()), Trees: treesText(plan.Trees), Skipped: plan.Skipped,
+		Packages: len(plan.Sources()), Trees: treesText(plan.Trees), Skipped: plan.Skipped, Foreign: plan.Foreign,
 	}
 	if a.json {
 		return a.printJSON(facts)
@@ -280,12 +284,19 @@ func (a *app) bundleWritten(b bundleFacts) error {
 		packages = "1 package"
 	}
 	fmt.Fprintf(w, "%s: %s, %s, sha256 %s\n", b.File, packages, bytesText(b.Bytes), b.SHA256)
+	wide := 0
+	for _, c := range b.Contents {
+		wide = max(wide, len(c.Environment))
+	}
 	for i, c := range b.Contents {
 		who := "hpcenv"
-		if i == 0 {
+		if i == 0 && b.Foreign {
 			who = "hpcenv, pixi-unpack, conda"
 		}
-		fmt.Fprintf(w, "  %-12s  %-14s for %s\n", c.Environment, c.Platform, who)
+		fmt.Fprintf(w, "  %-*s  %-14s for %s\n", max(wide, 12), c.Environment, c.Platform, who)
+	}
+	if !b.Foreign {
+		fmt.Fprintln(w, "note: its Python is an archive of python-build-standalone, no conda package, so that only hpcenv can make it")
 	}
 	if len(b.Trees) > 0 {
 		fmt.Fprintf(w, "note: used from its source tree, and not in the file: %s; bring the project's directory, too\n", strings.Join(b.Trees, ", "))

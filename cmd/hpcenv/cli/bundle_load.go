@@ -18,7 +18,9 @@ import (
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/bundle"
+	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/internal/membound"
+	"github.com/hpcenv/hpcenv/internal/shellword"
 )
 
 type loadFlags struct {
@@ -58,7 +60,7 @@ func (a *app) bundleLoad(ctx context.Context, file string, f loadFlags) (err err
 	}
 	b, err := bundle.Open(file)
 	if err != nil {
-		return aboutLock(aboutFile(err, file), file)
+		return notBundle(err, file)
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
 	platforms, err := narrowed(b, file, f.platforms)
@@ -70,6 +72,9 @@ func (a *app) bundleLoad(ctx context.Context, file string, f loadFlags) (err err
 		return err
 	}
 	req := &api.PrepareRequest{Lock: b.Project.Lock, LockPath: path, Environments: b.Environments(), Platforms: platforms, Offline: true}
+	if err := a.fitPythons(b, file); err != nil {
+		return err
+	}
 	if f.project != "" {
 		if req.LockPath, err = unpackProject(b, f.project); err != nil {
 			return err
@@ -115,6 +120,33 @@ func (a *app) bundleLoad(ctx context.Context, file string, f loadFlags) (err err
 	}
 	return a.prepared(ctx, svc, req, result, false)
 }
+
+// notBundle is the error about a file that could not be opened as a bundle; a lock is
+// told that it is one.
+func notBundle(err error, file string) error {
+	if data, rerr := readLockSized(file); rerr == nil && !bytes.Contains(data[:min(len(data), 512)], []byte{0}) { // no tar, nor anything else but text
+		if format, derr := lockfile.Detect(data); derr == nil {
+			return api.Errorf(api.ExitUsage, "%s is a lock (%s), not a bundle: it names packages and does not hold them\nnext: hpcenv prepare %s fetches them; where there is no network, hpcenv bundle create %s -o FILE elsewhere, then hpcenv bundle load FILE here",
+				file, format, shellword.Quote(file), shellword.Quote(file))
+		}
+	}
+	return aboutLock(aboutFile(err, file), file)
+}
+
+// readLockSized reads a file that is no larger than locks are.
+func readLockSized(file string) ([]byte, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxLock {
+		return nil, fmt.Errorf("%s is no lock", file)
+	}
+	return os.ReadFile(file)
+}
+
+// maxLock bounds the bytes of what may be a lock.
+const maxLock = 64 << 20
 
 // telling gives the archives of a bundle, and says every few seconds how many it gave.
 func telling(b *bundle.Bundle, shown progress) api.Held {

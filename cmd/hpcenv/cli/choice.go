@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -71,6 +73,19 @@ func (a *app) wishes(req *api.PrepareRequest, texts []string, all bool) (bool, e
 	name, err := lock.Name(wish)
 	req.Environments = []string{name}
 	return true, aboutPython(err, req.LockPath)
+}
+
+// noteMember tells who stands in a member of a workspace, where uv would take that
+// member, that what lies beside the lock is taken.
+func (a *app) noteMember(req *api.PrepareRequest) {
+	lock := project.OpenPython(req.LockPath, req.Lock)
+	dir, err := os.Getwd()
+	if err != nil {
+		return // then nobody stands anywhere
+	}
+	if member := lock.MemberAt(dir); member != "" {
+		fmt.Fprintf(a.stderr, "note: taken is the environment of what lies beside the lock; that of the member here: --package %s\n", member)
+	}
 }
 
 func aboutPython(err error, lock string) error {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/daemon/service"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/lockinfo"
 	"github.com/hpcenv/hpcenv/envs/project"
@@ -49,7 +50,7 @@ func (a *app) readLock(path string, texts []string) (*lockfile.Lock, string, err
 		lock, err = lockfile.Parse(data)
 	}
 	if err != nil {
-		return nil, "", aboutLock(err, path)
+		return nil, "", aboutLock(service.OfLock(err, data), path)
 	}
 	return lock, path, nil
 }

@@ -35,7 +35,8 @@ A uv.lock or pylock.toml names no environments and no Python. What is wanted of 
 said with --extra, --group, --no-dev, --package and --python, or with -e in one word
 that stands for all of it and is the environment's name from then on:
 -e extra=gpu,group=test or -e python=3.12,no-dev (-e is repeatable for such a lock,
-too). --all means the default and each extra by itself. The Python is the one that
+too). all-extras, all-groups, all-packages (every member of the workspace),
+only-groups (not the project itself) and no-default-groups are such items, too. --all means the default and each extra by itself. The Python is the one that
 .python-version asks for, else the newest that the lock takes, of those that the site
 lists (interpreters: in the daemon's configuration; for a store of your own in
 ~/.config/hpcenv/interpreters.yaml).`,

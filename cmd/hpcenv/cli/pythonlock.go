@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/service"
@@ -31,6 +33,7 @@ func (a *app) pythonLock(path string, data []byte, texts []string) (*lockfile.Lo
 	offers := a.lookedAtWith()
 	var lock *lockfile.Lock
 	var first error
+	var notes lackNotes
 	for _, name := range req.Environments {
 		wish, err := python.ParseWish(name)
 		var made *pyenv.Made
@@ -48,9 +51,7 @@ func (a *app) pythonLock(path string, data []byte, texts []string) (*lockfile.Lo
 			continue
 		}
 		for _, subdir := range described {
-			if why := made.Lacking[subdir]; why != "" {
-				fmt.Fprintf(a.stderr, "note: %s, not for %s: %s\n", name, subdir, why)
-			}
+			notes.add(name, subdir, made.Lacking[subdir])
 		}
 		if lock == nil {
 			lock = made.Lock
@@ -61,14 +62,44 @@ func (a *app) pythonLock(path string, data []byte, texts []string) (*lockfile.Lo
 	if lock == nil {
 		return nil, first
 	}
+	notes.print(a.stderr)
 	return lock, nil
+}
+
+// lackNotes say of environments which platforms they lack, once for all that lack
+// one for the same reason.
+type lackNotes []struct {
+	environments []string
+	subdir, why  string
+}
+
+func (n *lackNotes) add(environment, subdir, why string) {
+	if why == "" {
+		return
+	}
+	for i := range *n {
+		if note := &(*n)[i]; note.subdir == subdir && note.why == why {
+			note.environments = append(note.environments, environment)
+			return
+		}
+	}
+	*n = append(*n, struct {
+		environments []string
+		subdir, why  string
+	}{[]string{environment}, subdir, why})
+}
+
+func (n lackNotes) print(w io.Writer) {
+	for _, note := range n {
+		fmt.Fprintf(w, "note: not for %s: %s: %s\n", note.subdir, strings.Join(note.environments, ", "), note.why)
+	}
 }
 
 // lookedAtWith are the Pythons that a lock is looked at with: those that prepare
 // would choose from or, where they are not known here, each minor version there is,
 // the newest first.
 func (a *app) lookedAtWith() []*pyenv.Offer {
-	offer, err := a.offered()
+	offer, _, err := a.site()
 	if err == nil && len(offer.Interpreters) > 0 {
 		return []*pyenv.Offer{offer}
 	}
@@ -80,28 +111,32 @@ func (a *app) lookedAtWith() []*pyenv.Offer {
 	return pyenv.Unlisted(described)
 }
 
-// offered are the Pythons that a lock may get here.
-func (a *app) offered() (*pyenv.Offer, error) {
+// site is which Pythons a lock may get here, and for which platforms environments are
+// made.
+func (a *app) site() (*pyenv.Offer, []string, error) {
 	c, err := a.conf()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if c.Socket == "" {
-		return a.ownPython()
+		offer, err := a.ownPython()
+		if err != nil {
+			return nil, nil, err
+		}
+		platforms, err := service.OwnPlatforms(c.Store)
+		return offer, platforms, err
 	}
 	client, err := api.Dial(c.Socket)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	st, err := client.Status(context.Background())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	offer := &pyenv.Offer{Glibc: st.Glibc}
-	for _, i := range st.Interpreters {
-		offer.Interpreters = append(offer.Interpreters, python.Interpreter{
-			Version: i.Version, Platform: i.Platform, Kind: python.InterpreterKind(i.Kind), FreeThreaded: i.FreeThreaded,
-		})
+	platforms := st.Serves
+	if len(platforms) == 0 {
+		platforms = described // an older daemon does not tell
 	}
-	return offer, nil
+	return service.Offered(st), platforms, nil
 }

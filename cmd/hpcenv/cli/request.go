@@ -39,9 +39,17 @@ func (a *app) request(path string, environments []string, all bool) (*api.Prepar
 	}
 	req := &api.PrepareRequest{Lock: data, LockPath: lock, Activations: map[string][]byte{}}
 	a.editable = map[string]map[string]bool{}
+	if !a.takenAsIs() {
+		if err := satisfy.VerifyUV(lock, data, satisfy.Memory()); err != nil {
+			return nil, err
+		}
+	}
 	python, err := a.wishes(req, environments, all)
+	if python && path == "" && len(environments) == 0 && !all && !a.choice.given() {
+		a.noteMember(req)
+	}
 	if python || err != nil {
-		return req, err
+		return req, service.OfLock(err, data)
 	}
 	environments = splitNames(environments)
 	req.Environments, req.All = environments, all

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package serve is the program hpcenvd.
 //
 // Enters: arguments, HPCENVD_* and the configuration file. Leaves: an exit code

@@ -80,7 +80,7 @@ func (f *File) SetHash(algorithm, digest string) error {
 		return nil
 	}
 	if b, err := hex.DecodeString(digest); err != nil || len(b) != size {
-		return fmt.Errorf("`%s` is not the hex digest of %s", digest, algorithm)
+		return fmt.Errorf("`%.150s` is not the hex digest of %s", digest, algorithm)
 	}
 	*into = strings.ToLower(digest)
 	return nil
@@ -94,10 +94,10 @@ func (f *File) SetWheel(project, version string) error {
 		return err
 	}
 	if !name.Equal(w.Project, project) {
-		return fmt.Errorf("the wheel %s is not one of `%s`", f.Name, project)
+		return fmt.Errorf("the wheel %.200s is not one of `%.100s`", f.Name, project)
 	}
 	if version != "" && !SameVersion(w.Version, version) {
-		return fmt.Errorf("the wheel %s is not of version %s", f.Name, version)
+		return fmt.Errorf("the wheel %.200s is not of version %.100s", f.Name, version)
 	}
 	f.Wheel = w
 	return nil

@@ -39,7 +39,7 @@ func Parse(data, pyproject []byte) (Source, error) {
 		}
 		options, err := uvlock.Defaults(pyproject)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w: pyproject.toml: %w", lockfile.ErrLock, err)
 		}
 		return &uv{file{format, uvlock.Version, data}, lock, options}, nil
 	case lockfile.FormatPylock:
@@ -66,6 +66,8 @@ type Source interface {
 	// Member is the directory of a member of the workspace, relative to the lock;
 	// false if the lock has no such member.
 	Member(name string) (dir string, ok bool)
+	// MemberAt is the member in a directory relative to the lock; "" = none.
+	MemberAt(dir string) (name string)
 
 	lock(*lockfile.Environment) *lockfile.Lock
 }
@@ -97,10 +99,13 @@ func (s *uv) Extras() []string { return s.contents.Extras() }
 
 func (s *uv) Member(name string) (string, bool) { return s.contents.Member(name) }
 
+func (s *uv) MemberAt(dir string) string { return s.contents.MemberAt(dir) }
+
 func (s *pep751) Extras() []string { return slices.Sorted(slices.Values(s.contents.Extras)) }
 
-// Member: a pylock.toml has none.
+// Member and MemberAt: a pylock.toml has none.
 func (s *pep751) Member(string) (string, bool) { return "", false }
+func (s *pep751) MemberAt(string) string       { return "" }
 
 func (s *uv) Requires() version.Set { return s.contents.RequiresPython }
 

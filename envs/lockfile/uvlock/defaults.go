@@ -1,20 +1,18 @@
 package uvlock
 
 import (
-	"fmt"
-
-	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/python/name"
 	"github.com/hpcenv/hpcenv/envs/tomltree"
 )
 
-// Defaults reads what a uv.lock leaves to a pyproject.toml: `tool.uv.default-groups`, a list of groups or "all". The error wraps
-// lockfile.ErrLock and names the line.
+// Defaults reads what a uv.lock leaves to a pyproject.toml: `tool.uv.default-groups`,
+// a list of groups or "all". The error is about that file, not the lock, and names the
+// line.
 func Defaults(pyproject []byte) (Options, error) {
 	var o Options
 	root, err := tomltree.Parse(pyproject)
 	if err != nil {
-		return o, fmt.Errorf("%w: pyproject.toml: %w", lockfile.ErrLock, err)
+		return o, err
 	}
 	uv := root.Get("tool", "uv")
 	v := uv.Get("default-groups")
@@ -31,7 +29,7 @@ func Defaults(pyproject []byte) (Options, error) {
 		o.DefaultGroups = append(o.DefaultGroups, name.Normalize(g))
 	}
 	if d.Err != nil {
-		return Options{}, fmt.Errorf("%w: pyproject.toml, %w", lockfile.ErrLock, d.Err)
+		return Options{}, d.Err
 	}
 	return o, nil
 }

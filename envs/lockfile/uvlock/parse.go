@@ -117,7 +117,7 @@ func (r *reader) entry(table *tomltree.Value) *entry {
 		return nil
 	}
 	if !name.Valid(e.name) {
-		r.Failf(table.Line, "`name`: `%s` is no name of a Python package", e.name)
+		r.Failf(table.Line, "`name`: %.100q is no name of a Python package", r.Text(table, "name"))
 	}
 	from := r.Table(table, "source")
 	if from == nil {

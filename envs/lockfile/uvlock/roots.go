@@ -3,6 +3,7 @@ package uvlock
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -91,6 +92,17 @@ func (l *Lock) Member(name string) (dir string, ok bool) {
 		}
 	}
 	return "", false
+}
+
+// MemberAt returns the normalized name of the member in a directory, which is
+// relative to the lock, with slashes; "" if it is none.
+func (l *Lock) MemberAt(dir string) string {
+	for _, e := range l.allMembers() {
+		if path.Clean(e.source.location) == path.Clean(dir) {
+			return e.name
+		}
+	}
+	return ""
 }
 
 // start finds the roots of a selection; the error wraps python.ErrSelection.

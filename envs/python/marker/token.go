@@ -77,5 +77,5 @@ func wordByte(c byte) bool {
 }
 
 func syntax(s string, at int, why string) error {
-	return fmt.Errorf("%w: %q, column %d: %s", ErrMarker, s, at+1, why)
+	return fmt.Errorf("%w: %.200q, column %d: %s", ErrMarker, s, at+1, why)
 }

@@ -38,7 +38,7 @@ type Specifier struct {
 func ParseSpecifier(text string) (Specifier, error) {
 	s, why := parseSpecifier(strings.TrimFunc(text, blank))
 	if why != "" {
-		return Specifier{}, fmt.Errorf("%w clause: %q: %s", ErrVersion, text, why)
+		return Specifier{}, fmt.Errorf("%w clause: %.200q: %s", ErrVersion, text, why)
 	}
 	return s, nil
 }

@@ -28,7 +28,7 @@ type Version struct {
 func Parse(text string) (Version, error) {
 	v, ok := parse(strings.TrimFunc(text, blank))
 	if !ok {
-		return Version{}, fmt.Errorf("%w: %q", ErrVersion, text)
+		return Version{}, fmt.Errorf("%w: %.100q", ErrVersion, text)
 	}
 	return v, nil
 }
