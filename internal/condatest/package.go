@@ -48,6 +48,7 @@ type Package struct {
 	// Noarch is "", "python" or "generic".
 	Noarch      string
 	Depends     []string
+	Constrains  []string
 	EntryPoints []string
 	Files       []File
 	// Info replaces or adds files below info/ (name → content); a nil content
@@ -143,6 +144,9 @@ func (p Package) info(t testing.TB) []File {
 	files := map[string][]byte{"paths.json": asJSON(t, p.paths())}
 	if p.Noarch != "" {
 		index["noarch"] = p.Noarch
+	}
+	if p.Constrains != nil {
+		index["constrains"] = p.Constrains
 	}
 	files["index.json"] = asJSON(t, index)
 	if p.Noarch == "python" {

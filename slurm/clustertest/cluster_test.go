@@ -31,6 +31,7 @@ type cluster struct {
 	aarch64                                          bool
 	suite                                            string // "" or the Debian release the cluster runs from
 	env                                              []string
+	mixed                                            mixedServer
 }
 
 // startCluster makes everything a story needs. On an error the cluster, if not
@@ -70,6 +71,13 @@ func startCluster() (*cluster, error) {
 	args := []string{"start", "--nodes", "3", "--daemon-conf", conf}
 	if c.aarch64 {
 		args = append(args, "--aarch64")
+		// For the stories of unlike nodes (mixedTrees).
+		for _, p := range []string{"ib:n1", "ss:n2", "eth:n3", "gh:a1", "mixed:n[1-3],a1"} {
+			args = append(args, "--partition", p)
+		}
+		for _, g := range []string{"n1:gpu:4", "n2:gpu:4", "a1:gpu:4"} {
+			args = append(args, "--gres", g)
+		}
 	}
 	if c.suite != "" {
 		args = append(args, "--root", c.suite)

@@ -12,8 +12,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/hpcenv/hpcenv/hooks/snapshot"
 )
 
 // commands of the stories. Each ends the story when it fails.
@@ -36,6 +39,10 @@ func (c *cluster) commands(t *testing.T) map[string]func(ts *testscript.TestScri
 		"build-account":  c.cmdBuildAccount(t),
 		"python-project": c.cmdPythonProject(t),
 		"trace":          c.cmdTrace,
+		"mixed-project":  c.cmdMixedProject(t),
+		"facts":          c.cmdFacts,
+		"page":           c.cmdPage,
+		"settings":       c.cmdSettings,
 	}
 }
 
@@ -201,4 +208,27 @@ func (c *cluster) cmdOwnStores(ts *testscript.TestScript, neg bool, args []strin
 		ts.Defer(func() { ts.Check(os.WriteFile(path, b, 0o644)) })
 		ts.Check(os.WriteFile(path, without, 0o644))
 	}
+}
+
+// settings FILE: hpcenvd also has what FILE says, until the story ends. The command
+// returns when it has published its inventory anew.
+func (c *cluster) cmdSettings(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: settings FILE")
+	}
+	more := filepath.Join(c.state, "etc/hpcenvd.more.yaml")
+	before, err := os.ReadFile(more)
+	ts.Check(err)
+	restart := func(conf []byte) {
+		ts.Check(c.devcluster("daemon", "stop").Run())
+		ts.Check(os.WriteFile(more, conf, 0o644))
+		started := time.Now()
+		ts.Check(c.devcluster("daemon", "start").Run())
+		ts.Check(poll(30*time.Second, "the daemon to publish its inventory", func() (bool, error) {
+			_, _, at, err := snapshot.Read(c.store)
+			return at.After(started), err
+		}))
+	}
+	ts.Defer(func() { restart(before) }) // also where the daemon refuses the file
+	restart(append(slices.Clone(before), ts.ReadFile(args[0])...))
 }

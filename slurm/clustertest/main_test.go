@@ -83,6 +83,26 @@ func TestStories(t *testing.T) { runScripts(t, "script") }
 // TestErrors runs what goes wrong.
 func TestErrors(t *testing.T) { runScripts(t, "errors") }
 
+// TestMixed runs what users do on a cluster of unlike nodes.
+func TestMixed(t *testing.T) {
+	if !shared.aarch64 {
+		t.Skip("THE CLUSTER WAS STARTED WITHOUT ITS aarch64 NODE")
+	}
+	for node, tree := range mixedTrees {
+		if err := shared.become(node, tree); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		for node := range mixedTrees {
+			if err := shared.become(node, ""); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	runScripts(t, "mixed")
+}
+
 func runScripts(t *testing.T, dir string) {
 	work := filepath.Join(shared.state, "work", dir)
 	if err := os.MkdirAll(work, 0o755); err != nil {

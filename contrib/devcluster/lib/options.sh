@@ -22,6 +22,7 @@ devcluster: a real Slurm cluster on this one machine
     --share DIR                  a directory that nodes with their own root see too
     --cpus N                     CPUs per node (64)
     --facts NODE:DIR             NODE tells what it is from the recorded tree DIR
+    --gres NODE:NAME[:TYPE]:N    NODE has N of these to give out (gpu:4); no device is behind them
   devcluster stop [--purge]      ends everything; --purge also removes the state
   devcluster status              what runs; exit 1 if something does not
   devcluster env                 exports for a shell that uses the cluster
@@ -49,14 +50,14 @@ options_start() {
 	mkdir -p "$cache"
 	SHARES+=$'\n'$(readlink -e "$cache")
 	PREFIX_ROOT=/opt/hpcenv/e NODE_STORE=/srv/hpcenv/store
-	EXTRA_CONF='' DAEMON_CONF='' PARTITIONS=() FACTS=()
+	EXTRA_CONF='' DAEMON_CONF='' PARTITIONS=() FACTS=() GRES=()
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--aarch64) AARCH64=yes ;;
 		--container-tmpfs) CONTAINER_TMPFS=yes ;;
 		--without-plugin) PLUGIN=no ;;
 		--without-daemon) DAEMON=no ;;
-		--state | --nodes | --root | --mount | --node-store-cmd | --extra-conf | --daemon-conf | --partition | --share | --cpus | --facts)
+		--state | --nodes | --root | --mount | --node-store-cmd | --extra-conf | --daemon-conf | --partition | --share | --cpus | --facts | --gres)
 			[ $# -ge 2 ] || die_usage "$1 needs a value"
 			case $1 in
 			--state) STATE=$2 ;;
@@ -69,6 +70,7 @@ options_start() {
 			--partition) PARTITIONS+=("$2") ;;
 			--share) SHARES+=$'\n'$(readlink -e "$2") || die_usage "no such directory: $2" ;;
 			--cpus) CPUS=$2 ;;
+			--gres) GRES+=("$2") ;;
 			--facts) FACTS+=("${2%%:*}:$(readlink -e "${2#*:}")") || die_usage "no such tree: $2" ;;
 			esac
 			shift
@@ -99,6 +101,10 @@ options_check() {
 	local partition
 	for partition in "${PARTITIONS[@]}"; do
 		[[ $partition == ?*:?* ]] || die_usage "--partition is NAME:NODES, not $partition"
+	done
+	local gres='^[A-Za-z0-9]+:[A-Za-z_]+(:[A-Za-z0-9_]+)?:[0-9]+$' entry
+	for entry in "${GRES[@]}"; do
+		[[ $entry =~ $gres ]] || die_usage "--gres is NODE:NAME:COUNT or NODE:NAME:TYPE:COUNT, not $entry"
 	done
 }
 

@@ -10,7 +10,7 @@ state_load() {
 	[ -r "$STATE/cluster.conf" ] || die "no cluster in $STATE: devcluster start"
 	# shellcheck source=/dev/null
 	. "$STATE/cluster.conf"
-	PARTITIONS=() EXTRA_CONF='' FACTS=()
+	PARTITIONS=() EXTRA_CONF='' FACTS=() GRES=()
 }
 
 spaces_alive() {

@@ -77,13 +77,41 @@ CONF
 }
 
 slurm_conf_nodes() {
-	local node i=0 feature
+	local node i=0 feature names gres
+	names=$(printf '%s\n' "${GRES[@]}" | cut -s -d : -f 2 | sort -u | paste -sd ,)
+	[ -z "$names" ] || printf 'GresTypes=%s\n' "$names"
 	while read -r node; do
 		feature=x86_64
 		[ "$node" != a1 ] || feature=aarch64
-		printf 'NodeName=%s NodeHostname=%s NodeAddr=%s Port=%d CPUs=%d RealMemory=%d Feature=%s State=UNKNOWN\n' \
-			"$node" "$node" "$(node_address "$node")" "$((NODE_PORT + i))" "$CPUS" 65536 "$feature"
+		gres=$(gres_of "$node" | paste -sd ,)
+		printf 'NodeName=%s NodeHostname=%s NodeAddr=%s Port=%d CPUs=%d RealMemory=%d Feature=%s%s State=UNKNOWN\n' \
+			"$node" "$node" "$(node_address "$node")" "$((NODE_PORT + i))" "$CPUS" 65536 "$feature" "${gres:+ Gres=$gres}"
 		i=$((i + 1))
+	done < <(node_names)
+}
+
+# gres_of NODE: what it was given with --gres, one a line.
+gres_of() {
+	local entry
+	for entry in "${GRES[@]}"; do
+		[ "${entry%%:*}" != "$1" ] || printf '%s\n' "${entry#*:}"
+	done
+}
+
+# gres.conf. Slurm counts gres/gpu by its device files; /dev/null stands for them.
+gres_conf() {
+	local node gres type i file
+	while read -r node; do
+		while read -r gres; do
+			type=${gres#*:}
+			type=${type%"${gres##*:}"}
+			for ((i = 0; i < ${gres##*:}; i++)); do
+				file=$STATE/nodes/$node/gres/${gres//:/-}-$i
+				mkdir -p "${file%/*}"
+				ln -sf /dev/null "$file"
+				printf 'NodeName=%s Name=%s%s File=%s\n' "$node" "${gres%%:*}" "${type:+ Type=${type%:}}" "$file"
+			done
+		done < <(gres_of "$node")
 	done < <(node_names)
 }
 
@@ -150,6 +178,7 @@ config_write() {
 	hosts_file | replace_file "$STATE/etc/hosts"
 	slurm_conf | replace_file "$STATE/etc/slurm.conf"
 	cgroup_conf | replace_file "$STATE/etc/cgroup.conf"
+	gres_conf | replace_file "$STATE/etc/gres.conf"
 	hpcenv_conf "$STATE/store" | replace_file "$STATE/etc/hpcenv.conf"
 	cp "$STATE/etc/hpcenv.conf" "$STATE/login/etc-hpcenv/"
 	plugstack_conf "$STATE/store" "$STATE/etc/off" | replace_file "$STATE/etc/plugstack.conf"
@@ -157,7 +186,7 @@ config_write() {
 		dir=$STATE/nodes/$node
 		mkdir -p "$dir/etc" "$dir/etc-hpcenv" "$dir/prefix-root" "$dir/private/store"
 		chmod 700 "$dir/private"
-		cp "$STATE/etc/hosts" "$STATE/etc/slurm.conf" "$STATE/etc/cgroup.conf" "$dir/etc/"
+		cp "$STATE/etc/hosts" "$STATE/etc/slurm.conf" "$STATE/etc/cgroup.conf" "$STATE/etc/gres.conf" "$dir/etc/"
 		hpcenv_conf "$NODE_STORE" | tee "$dir/etc/hpcenv.conf" | replace_file "$dir/etc-hpcenv/hpcenv.conf"
 		plugstack_conf "$NODE_STORE" /etc/hpcenv/off | replace_file "$dir/etc/plugstack.conf"
 		facts_copy "$node" "$dir"
