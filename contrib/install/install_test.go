@@ -25,13 +25,9 @@ func TestInstall(t *testing.T) {
 		{"defaults", []string{"PLUGINDIR=/usr/lib/slurm"}, []string{
 			"/usr/bin/hpcenv", "/usr/bin/hpcenvd", "/usr/libexec/hpcenv/hpcenv", "/usr/libexec/hpcenv/prolog", "/usr/libexec/hpcenv/epilog",
 			"/usr/lib/slurm/hpcenv_spank.so", "/usr/lib/systemd/system/hpcenvd.service", "/usr/lib/systemd/system/opt-hpcenv-e.mount",
-<<<<<<< HEAD
 			"/usr/lib/systemd/system/hpcenv-build.service", "/usr/lib/systemd/system/hpcenv-facts.service",
 			"/usr/share/doc/hpcenv/administrators.md", "/usr/share/hpcenv/examples/profile.sh",
-=======
-			"/usr/lib/systemd/system/hpcenv-build.service", "/usr/share/doc/hpcenv/administrators.md", "/usr/share/hpcenv/examples/profile.sh",
 			"/usr/share/hpcenv/cli_filter.lua", "/usr/share/hpcenv/job_submit.lua",
->>>>>>> scope5
 			"/usr/share/hpcenv/examples/hpcenvd.yaml", "/usr/share/hpcenv/examples/hpcenv.conf", "/opt/hpcenv/e", "/etc/hpcenv",
 		}},
 		{"elsewhere", []string{"PREFIX=/sw/hpcenv", "UNITDIR=/etc/systemd/system", "PLUGINDIR=/sw/slurm/lib", "PREFIX_ROOT=/e-nv"}, []string{
