@@ -40,7 +40,7 @@
 // # The helper
 //
 // An answer is on stdout: records, each ended by a NUL byte: pin=VALUE,
-// set=NAME=VALUE, unset=NAME. Anything else, also an answer cut off, is refused
+// scope=VALUE, set=NAME=VALUE, unset=NAME. Anything else, also an answer cut off, is refused
 // whole. --owner is left out if plugstack.conf does not say it; every other argument
 // is always there, perhaps empty. Exit code 0 is success; otherwise the helper has said on stderr what,
 // where, why and what to do, and its code is kept.

@@ -119,6 +119,7 @@ static void pins(void)
 	CHECK_HAS(helper_log(), "--owner=77 --lock=a dir/pixi.lock --name= --wait= --check= --pin= --component=0 environment");
 	CHECK_STR(getenv(PIN_VARIABLE), "1:tree:{}");
 	CHECK_STR(fake_control(PIN_CONTROL), "1:tree:{}");
+	CHECK_STR(fake_control(SCOPE_CONTROL), "1;constraint=");
 	CHECK_STR(getenv("SHELL_SET"), "a=b");
 	CHECK(!getenv("SHELL_UNSET"));
 	CHECK_STR(fake.errors, "");
