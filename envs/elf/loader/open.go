@@ -1,0 +1,116 @@
+package loader
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/hpcenv/hpcenv/envs/elf"
+)
+
+// opened is a file that the loader would look at, read once.
+type opened struct {
+	facts    *elf.Facts
+	dev, ino uint64
+	// other: it is for another machine or class and passed over.
+	other bool
+	// broken says why the loader ends with an error at it; "" = it does not.
+	broken string
+}
+
+// open reads the file at a path of the node. ok is false where there is none that
+// can be read. Errors are the storage's.
+func (s *System) open(at string) (o *opened, ok bool, err error) {
+	real, err := s.root.resolve(at)
+	if err != nil {
+		if absent(err) || errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.ELOOP) {
+			return nil, false, nil
+		}
+		return nil, false, err
+	}
+	s.mu.Lock()
+	o, ok = s.files[real]
+	s.mu.Unlock()
+	if ok {
+		return o, true, nil
+	}
+	f, err := os.Open(s.root.here(real))
+	if absent(err) || errors.Is(err, os.ErrPermission) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	o, err = s.look(f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, false, fmt.Errorf("%s: %w", at, err)
+	}
+	s.mu.Lock()
+	s.files[real] = o
+	s.mu.Unlock()
+	return o, true, nil
+}
+
+func (s *System) look(f *os.File) (*opened, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	o := &opened{}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		o.dev, o.ino = uint64(st.Dev), st.Ino
+	}
+	if !info.Mode().IsRegular() {
+		o.broken = "it is no regular file"
+		return o, nil
+	}
+	machine, class, bigEndian, err := elf.Identity(f, info.Size())
+	if err == nil {
+		switch { // in the loader's order
+		case class != 64:
+			o.other = true
+			return o, nil
+		case bigEndian:
+			o.broken = "its byte order is another"
+			return o, nil
+		case machine != s.Machine:
+			o.other = true
+			return o, nil
+		}
+		o.facts, err = elf.Read(f, info.Size())
+	}
+	switch {
+	case errors.Is(err, elf.ErrNotELF), errors.Is(err, elf.ErrBroken):
+		o.broken = "it is a " + err.Error()
+		if errors.Is(err, elf.ErrNotELF) {
+			o.broken = "it is no ELF file"
+		}
+	case err != nil:
+		return nil, err
+	}
+	return o, nil
+}
+
+// refused says why the loader does not take a file of the right machine into a
+// process; "" = it does. dlopen: as a library, or for one, that dlopen loads.
+func (s *System) refused(f *elf.Facts, dlopen bool) string {
+	const systemV, gnu = 0, 3
+	switch {
+	case f.OSABI != systemV && f.OSABI != gnu:
+		return fmt.Sprintf("its OS ABI is %d", f.OSABI)
+	case f.Kind == elf.Other:
+		return "it is neither a library nor a program"
+	case s.PageSize > 0 && f.MaxPage > 0 && f.MaxPage < s.PageSize:
+		return fmt.Sprintf("it is aligned for pages of at most %d bytes, and the node's have %d", f.MaxPage, s.PageSize)
+	case f.MaxPage == 0:
+		return "it has nothing to load"
+	case f.Fixed || f.PIE:
+		return "it is a program, not a library"
+	case !f.Dynamic:
+		return "it has no dynamic section"
+	case f.NoOpen && dlopen:
+		return "it is marked as not to be opened at run time"
+	}
+	return ""
+}

@@ -1,0 +1,114 @@
+package loader
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Options of a node that its files do not tell.
+type Options struct {
+	// Machine as `uname -m` says it.
+	Machine string
+	// PageSize of its kernel in bytes.
+	PageSize uint64
+	// HWCaps are the subdirectories of glibc-hwcaps that its processor can use, best
+	// first (X86Levels).
+	HWCaps []string
+	// Platform is what $PLATFORM stands for; "" = the machine's name.
+	Platform string
+}
+
+// System is a node whose loader is followed. Its methods may be called at once by
+// many.
+type System struct {
+	Options
+	// Interpreter is the loader's path, by which programs ask for it.
+	Interpreter string
+	// Lib is what $LIB stands for.
+	Lib string
+	// DefaultDirs are searched last.
+	DefaultDirs []string
+	// Problem: the node has no ld.so.cache that the loader would use, and why. The
+	// loader then goes on without it, and so does this.
+	Problem string
+
+	root  Root
+	cache map[string][]cached
+
+	mu    sync.Mutex
+	files map[string]*opened // by path on the node without links
+}
+
+// interpreters are the paths of the machines' loaders, fixed by their ABIs.
+var interpreters = map[string]string{
+	"x86_64":  "/lib64/ld-linux-x86-64.so.2",
+	"aarch64": "/lib/ld-linux-aarch64.so.1",
+	"ppc64le": "/lib64/ld64.so.2",
+}
+
+// maxInterpreter bounds what is read of a loader, which has about 0.3 MB.
+const maxInterpreter = 16 << 20
+
+// ErrNoLoader: the node has no GNU loader for the machine, so that nothing can be
+// said.
+var ErrNoLoader = errors.New("no GNU dynamic loader")
+
+// X86Levels are the subdirectories of glibc-hwcaps of a processor of x86-64-v<level>.
+func X86Levels(level int) (dirs []string) {
+	for l := min(level, 4); l >= 2; l-- {
+		dirs = append(dirs, fmt.Sprintf("x86-64-v%d", l))
+	}
+	return dirs
+}
+
+// Open reads how the loader of a node works: its default directories, from the
+// loader itself, and its cache. Errors are of class ErrNoLoader.
+func Open(root Root, o Options) (*System, error) {
+	s := &System{Options: o, Interpreter: interpreters[o.Machine], root: root, files: map[string]*opened{}}
+	if s.Interpreter == "" {
+		return nil, fmt.Errorf("%w: hpcenv does not know that of machine %q", ErrNoLoader, o.Machine)
+	}
+	if s.Platform == "" {
+		s.Platform = o.Machine
+	}
+	b, err := root.read(s.Interpreter, maxInterpreter)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w; is this a node with the GNU C library?", ErrNoLoader, err)
+	}
+	if s.DefaultDirs = defaultDirs(b); len(s.DefaultDirs) == 0 {
+		return nil, fmt.Errorf("%w: %s names no default directories", ErrNoLoader, s.Interpreter)
+	}
+	s.Lib = strings.TrimPrefix(strings.TrimPrefix(s.DefaultDirs[0], "/"), "usr/")
+	b, err = root.read(cachePath, maxCache)
+	if err == nil {
+		s.cache, err = parseCache(b, o.Machine)
+	}
+	if err != nil {
+		s.Problem = fmt.Sprintf("%s: %v", cachePath, err)
+	}
+	return s, nil
+}
+
+// dirTable is a row of directories, each with a slash and a zero byte at its end:
+// how a loader keeps its default directories.
+var dirTable = regexp.MustCompile(`\x00((?:/[A-Za-z0-9_.+/-]*/\x00)+)`)
+
+// defaultDirs finds the default directories in a loader's content, in their order.
+func defaultDirs(interpreter []byte) (dirs []string) {
+	for _, m := range dirTable.FindAllSubmatch(interpreter, -1) {
+		words := strings.Split(strings.TrimSuffix(string(m[1]), "\x00"), "\x00")
+		if !slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "/usr/lib") }) {
+			continue
+		}
+		for _, w := range words {
+			dirs = append(dirs, path.Clean(w))
+		}
+		return dirs
+	}
+	return nil
+}
