@@ -1,6 +1,7 @@
 package elf
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +16,8 @@ type Cache interface {
 	// Load is the facts of the content with that sha256 (hex); nil: they are not
 	// there, or not readable any more.
 	Load(sha256 string) (*Facts, error)
-	// Save keeps facts. Those that are there may stay: equal content has equal facts.
+	// Save keeps facts, or does not, if they would come back as others. Those that are
+	// there may stay: equal content has equal facts.
 	Save(sha256 string, facts *Facts) error
 }
 
@@ -63,7 +65,11 @@ func (d Dir) Load(sum string) (*Facts, error) {
 	return r.Facts, nil
 }
 
-// Save implements Cache. A broken file is replaced.
+// changed is what JSON makes of bytes that are no UTF-8.
+var changed = []byte(`\ufffd`)
+
+// Save implements Cache. A broken file is replaced. A file whose names are no UTF-8
+// is not kept: the facts would come back as others.
 func (d Dir) Save(sum string, facts *Facts) (err error) {
 	path, err := d.path(sum)
 	if err != nil {
@@ -72,6 +78,9 @@ func (d Dir) Save(sum string, facts *Facts) (err error) {
 	b, err := json.Marshal(record{sum, facts})
 	if err != nil {
 		return fmt.Errorf("ELF facts of %s: %w", sum, err)
+	}
+	if bytes.Contains(b, changed) {
+		return nil
 	}
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
