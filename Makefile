@@ -15,7 +15,7 @@ export HPCENV_BUILD := $(CURDIR)/$(BUILD)
 MODE_STORIES := TestStories/(batch|export|het|nested|overlap|path-kept|private|srun-salloc|without)$$
 
 .PHONY: all help setup build go-build shim demo test check unit ctest cluster counts \
-	oracle oracle-venv formats servers fuzz test-slurm-24.11 bench-launch bench-link bench-lock bench-select roots install clean
+	oracle oracle-venv formats servers fuzz test-slurm-24.11 bench-elf bench-launch bench-link bench-lock bench-select roots install clean
 
 all: build
 
@@ -26,6 +26,7 @@ help:
 	@echo "make formats           lock files and wheels: tried, accepted, compared, and times, in one table"
 	@echo "make fuzz              every fuzz target for FUZZTIME (60s)"
 	@echo "make test-slurm-24.11  the cluster tests on Slurm 24.11, from a Debian 13 root"
+	@echo "make bench-elf         what reading an environment's programs and libraries costs"
 	@echo "make bench-launch      what hpcenv adds to sbatch and to a step"
 	@echo "make bench-link        what making environments costs, against the reference installer"
 	@echo "make bench-lock        what reading locks costs, against the reference reader"
@@ -155,6 +156,11 @@ $(RESULTS):
 	mkdir -p $@
 
 # ---- figures --------------------------------------------------------------
+
+# Needs none of what build makes.
+bench-elf:
+	$(GO) build -o $(BUILD)/amd64/elfbench ./contrib/bench/elf
+	$(BUILD)/amd64/elfbench
 
 bench-launch: setup build
 	$(GO) build -o $(BUILD)/amd64/launchbench ./slurm/launchbench

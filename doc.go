@@ -41,6 +41,8 @@
 //	envs/bytecode            compiled Python sources (pycbench: what they cost)
 //	envs/conda               what a conda package says of itself; matchspec, version
 //	envs/editable            a project used from its source tree
+//	envs/elf                 what programs and libraries ask of a node; loader (what they
+//	                         need, resolved as glibc's loader would)
 //	envs/linkscript          link scripts of conda packages
 //	envs/lockfile            lock files; uvlock, pylock, pyfile and target for those of
 //	                         Python packages

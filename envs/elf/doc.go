@@ -18,7 +18,7 @@
 //	versions.go   versions that are needed and defined
 //	fatbin.go     CUDA code
 //	machine.go    names of machines
-//	view.go       bounded reading
+//	view.go       bounded reading; raw.go
 //	cache.go      facts by content
 //	scan.go       many files at once
 //	survey.go     what the files of a prefix ask together; copies.go, floors.go

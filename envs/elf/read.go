@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
-	"os"
 )
 
 // maxSegments bounds the program headers; real files have about ten.
@@ -32,20 +31,28 @@ type file struct {
 
 // ReadFile reads the facts of the file at path. Errors name it; those of class
 // ErrNotELF and ErrBroken are the file's, others the storage's.
-func ReadFile(path string) (facts *Facts, err error) {
-	f, err := os.Open(path)
+func ReadFile(path string) (*Facts, error) {
+	return readFile(path, nil)
+}
+
+// readFile reads a file's facts, unless those of an ELF file are known: kept (nil =
+// none) is asked before more than the first bytes are read.
+func readFile(path string, kept func() (*Facts, error)) (facts *Facts, err error) {
+	f, err := openRaw(path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	st, err := f.Stat()
-	if err != nil {
-		return nil, err
+	defer func() { err = errors.Join(err, f.close()) }()
+	if kept != nil {
+		_, _, _, err := Identity(f, f.size)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if facts, err := kept(); facts != nil || err != nil {
+			return facts, err
+		}
 	}
-	if !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: %w: it is no regular file", path, ErrNotELF)
-	}
-	facts, err = Read(f, st.Size())
+	facts, err = Read(f, f.size)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

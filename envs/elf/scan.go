@@ -65,8 +65,8 @@ func List(root string) ([]File, error) {
 func workers() int { return max(8, 2*runtime.GOMAXPROCS(0)) }
 
 // Scan reads the ELF files among files, which lie below root, in the order of
-// files; of all others four bytes are read. A file whose facts the cache (nil =
-// none) has is not opened. Symbolic links are not followed. It ends at the first
+// files; of all others, and of a file whose facts the cache (nil = none) has, the
+// first bytes alone are read: asking the cache for every file would cost more. Symbolic links are not followed. It ends at the first
 // error of the storage.
 func Scan(ctx context.Context, root string, files []File, cache Cache) ([]Scanned, error) {
 	results := make([]*Scanned, len(files))
@@ -119,16 +119,16 @@ func scan(root string, file File, cache Cache) (*Scanned, error) {
 		return nil, nil
 	}
 	keep := cache != nil && file.SHA256 != ""
+	known := false
+	var kept func() (*Facts, error)
 	if keep {
-		facts, err := cache.Load(file.SHA256)
-		if err != nil {
-			return nil, err
-		}
-		if facts != nil {
-			return &Scanned{File: file, Facts: facts}, nil
+		kept = func() (*Facts, error) {
+			facts, err := cache.Load(file.SHA256)
+			known = facts != nil
+			return facts, err
 		}
 	}
-	facts, err := ReadFile(filepath.Join(root, filepath.FromSlash(file.Path)))
+	facts, err := readFile(filepath.Join(root, filepath.FromSlash(file.Path)), kept)
 	switch {
 	case errors.Is(err, ErrNotELF):
 		return nil, nil
@@ -137,7 +137,7 @@ func scan(root string, file File, cache Cache) (*Scanned, error) {
 	case err != nil:
 		return nil, err
 	}
-	if keep {
+	if keep && !known {
 		if err := cache.Save(file.SHA256, facts); err != nil {
 			return nil, err
 		}
