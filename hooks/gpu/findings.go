@@ -30,7 +30,7 @@ func (v *Verdict) node(r *Report) {
 	case StateNoLibrary:
 		f.ID, f.Level = "library-missing", Unknown
 		f.Evidence = "the driver's library libnvidia-ml.so.1 was not found" + firstText(r)
-		f.Next = "install it from the release that the kernel's driver is of (the package that has nvidia-smi)"
+		f.Next = "install it, from the release that the kernel's driver is of (the package that has nvidia-smi); if no driver is loaded, install both"
 	case StateBroken:
 		f.ID, f.Level = "library-broken", Unhealthy
 		f.Evidence = "the driver's library cannot be used" + firstText(r)

@@ -106,8 +106,10 @@ func names(dir, prefix string) ([]string, error) {
 	return all, nil
 }
 
-// pciClasses of devices that compute: display and 3D controllers, accelerators.
-var pciClasses = []string{"0x03", "0x12"}
+// pciClasses of devices that compute: 3D controllers, display controllers without a
+// display, accelerators. A card with a display output and no driver is one that
+// nobody computes with.
+var pciClasses = []string{"0x0302", "0x0380", "0x1200"}
 
 // vendorNVIDIA is its PCI vendor id.
 const vendorNVIDIA = "0x10de"

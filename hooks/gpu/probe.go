@@ -8,9 +8,9 @@ import (
 )
 
 // Defaults of Options. A driver that has powered down needs seconds to wake eight
-// GPUs; slurmd gives a health check 60.
+// GPUs; slurmd gives a health check 60, of which this is a part.
 const (
-	DefaultLimit = 20 * time.Second
+	DefaultLimit = 15 * time.Second
 	DefaultReap  = 2 * time.Second
 )
 

@@ -118,9 +118,11 @@ echo '{"version":1,"vendor":"nvidia","state":"failed","failures":[{"call":"nvmlI
 		}
 	}
 	write("vendor", vendorNVIDIA)
-	write("class", "0x020000") // a network card of the same vendor
-	if r, err = Refresh(t.Context(), root, o); err != nil || r.Report != nil {
-		t.Errorf("%+v %v", r, err)
+	for _, class := range []string{"0x020000", "0x030000"} { // a network card, a card for a display
+		write("class", class)
+		if r, err = Refresh(t.Context(), root, o); err != nil || r.Report != nil {
+			t.Errorf("%s: %+v %v", class, r, err)
+		}
 	}
 	if _, err := os.Stat(started); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the program was started: %v", err)

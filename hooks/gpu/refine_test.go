@@ -39,7 +39,9 @@ func TestRefine(t *testing.T) {
 		}, problem: "no GPU that can be used"},
 		{name: "one closed to users", node: func(root string) error { return os.Chmod(filepath.Join(root, "dev/nvidia3"), 0o600) },
 			want: &facts.GPU{Vendor: "nvidia", Driver: "535.104.05", CUDA: "12.2", Compute: "9.0", Models: h100(7)}, problem: "/dev/nvidia3"},
-		{name: "names not told", change: func(d *gputest.Driver) { d.Missing = []string{"nvmlDeviceGetName", "nvmlDeviceGetCudaComputeCapability"} },
+		{name: "names not told", change: func(d *gputest.Driver) {
+			d.Missing = []string{"nvmlDeviceGetName", "nvmlDeviceGetCudaComputeCapability"}
+		},
 			want: &facts.GPU{Vendor: "nvidia", Driver: "535.104.05", CUDA: "12.2", Compute: "9.0", Models: h100(8)}},
 		{name: "no library", change: func(d *gputest.Driver) { d.Missing = []string{"nvmlInit_v2"} },
 			want: &facts.GPU{Vendor: "nvidia", Driver: "535.104.05", CUDA: "12.2", Compute: "9.0", Models: h100(8)}},
