@@ -128,8 +128,9 @@ formats: oracle-venv
 roots:
 	contrib/devcluster/debian-root.sh "$$(contrib/devcluster/host-suite.sh)" arm64
 
+# It ends with how good the answers of slurm/scope were.
 cluster: | $(RESULTS)
-	contrib/ci/gotest.sh $(RESULTS)/cluster.json -tags cluster -count=1 -timeout 25m ./slurm/clustertest/...
+	LOGS=TestScope contrib/ci/gotest.sh $(RESULTS)/cluster.json -tags cluster -count=1 -timeout 25m ./slurm/clustertest/...
 	HPCENV_TEST_AARCH64=no HPCENV_TEST_START=--container-tmpfs contrib/ci/gotest.sh $(RESULTS)/cluster-tmpfs.json \
 		-tags cluster -count=1 -timeout 10m -run '$(MODE_STORIES)' ./slurm/clustertest/...
 	HPCENV_TEST_AARCH64=no HPCENV_TEST_START='--mount host' contrib/ci/gotest.sh $(RESULTS)/cluster-host.json \
@@ -138,7 +139,7 @@ cluster: | $(RESULTS)
 test-slurm-24.11: setup build | $(RESULTS)
 	contrib/devcluster/debian-root.sh trixie amd64
 	contrib/devcluster/debian-root.sh trixie arm64
-	HPCENV_TEST_ROOT=trixie contrib/ci/gotest.sh $(RESULTS)/cluster-24.11.json \
+	LOGS=TestScope HPCENV_TEST_ROOT=trixie contrib/ci/gotest.sh $(RESULTS)/cluster-24.11.json \
 		-tags cluster -count=1 -timeout 40m ./slurm/clustertest/...
 	$(GO) run ./contrib/ci/testcount -totals $(RESULTS)/cluster-24.11.json
 

@@ -20,10 +20,10 @@
 //	daemon/service           the API's work, on a store
 //	slurm/spank              the SPANK plugin (C)
 //	slurm/buildjobs          link scripts as Slurm jobs
-//	slurm/hostlist           Slurm's lists of nodes
-//	slurm/scope              where a submission can land
-//	slurm/queries            what Slurm says of its nodes
-//	slurm/clustertest        stories on a real cluster
+//	slurm/queries            what Slurm says of its nodes and partitions
+//	slurm/hostlist           Slurm's way to write names of nodes
+//	slurm/scope              which nodes a submission can land on
+//	slurm/clustertest        stories on a real cluster (scopetest: slurm/scope on one)
 //	slurm/launchbench        what a launch costs
 //	hooks/facts              what a node is: archgen (its data on processors), factstest (recorded nodes),
 //	                         factstree (unpacks one)

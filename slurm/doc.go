@@ -1,6 +1,7 @@
 // Package slurm is the room of all that speaks Slurm: queries (what Slurm says of its
-// nodes), launchbench (what a launch costs), clustertest (stories on a real cluster), and
-// spank, which has no Go code and whose protocol is written down here.
+// nodes and partitions), hostlist (its way to write names of nodes), scope (which nodes
+// a submission can land on), launchbench (what a launch costs), clustertest (stories on
+// a real cluster), and spank, which has no Go code and whose protocol is written down here.
 //
 // spank is the SPANK shim, hpcenv_spank.so: the only part
 // of hpcenv that is loaded into srun, sbatch, salloc and slurmstepd. It is C, it
@@ -39,7 +40,7 @@
 // # The helper
 //
 // An answer is on stdout: records, each ended by a NUL byte: pin=VALUE,
-// set=NAME=VALUE, unset=NAME. Anything else, also an answer cut off, is refused
+// scope=VALUE, set=NAME=VALUE, unset=NAME. Anything else, also an answer cut off, is refused
 // whole. --owner is left out if plugstack.conf does not say it; every other argument
 // is always there, perhaps empty. Exit code 0 is success; otherwise the helper has said on stderr what,
 // where, why and what to do, and its code is kept.

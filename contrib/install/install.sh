@@ -66,6 +66,8 @@ text 755 "$here/slurm/epilog" "$prefix/libexec/hpcenv/epilog"
 text 644 "$here/systemd/hpcenv.conf" "$prefix/share/hpcenv/examples/hpcenv.conf"
 text 644 "$here/systemd/hpcenvd.yaml" "$prefix/share/hpcenv/examples/hpcenvd.yaml"
 text 644 "$here/slurm/profile.sh" "$prefix/share/hpcenv/examples/profile.sh"
+text 644 "$here/slurm/cli_filter.lua" "$prefix/share/hpcenv/cli_filter.lua"
+text 644 "$here/slurm/job_submit.lua" "$prefix/share/hpcenv/job_submit.lua"
 put 644 "$here/../README.md" "$prefix/share/doc/hpcenv/README.md"
 text 644 "$here/administrators.md" "$prefix/share/doc/hpcenv/administrators.md"
 if [ -e "$build/hpcenvd" ]; then

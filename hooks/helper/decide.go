@@ -3,6 +3,8 @@ package helper
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/hooks/facts"
@@ -31,7 +33,7 @@ func decide(ctx context.Context, p *pin.Pin, store, record string, env func(stri
 	}
 	f, _ := facts.Load(ctx, record) // without a record they were read now
 	kind := selection.KindOf(f, env)
-	n := &decider{pin: p, root: p.Within(store), cluster: store}
+	n := &decider{pin: p, root: p.Within(store), cluster: store, kind: &kind}
 	if p.Store != "" {
 		n.cluster = p.Store
 	}
@@ -65,6 +67,7 @@ type decider struct {
 	pin *pin.Pin
 	// root is the part of the store that has the lock, cluster the store itself.
 	root, cluster string
+	kind          *selection.Kind
 }
 
 // resolve decides an open plan by the kinds of the job's nodes as they were known when
@@ -144,5 +147,34 @@ func (n *decider) refusal(err error) error {
 			code = api.ExitNoFit
 		}
 	}
-	return refuse(code, "%s (%s): %w", orUnknown(n.pin.LockPath), short(n.pin.Lock), err)
+	lock := fmt.Sprintf("%s (%s)", orUnknown(n.pin.LockPath), short(n.pin.Lock))
+	if errors.Is(err, selection.ErrNoFit) {
+		if table := n.reasons(); table != nil {
+			return refuse(code, "%s: nothing of it that the job may have fits this node (%s)\n  %s; next: keep the job off such nodes (--exclude, --constraint; `hpcenv plan` shows which), or submit it for them",
+				lock, n.kind.Label, strings.Join(table, "\n  "))
+		}
+	}
+	return refuse(code, "%s: %w", lock, err)
+}
+
+// reasons why this node gets nothing, a line for each environment; nil = what the lock
+// asks of nodes is not to be had here.
+func (n *decider) reasons() []string {
+	loaded, err := n.load(n.pin.Plan.Rules)
+	if err != nil {
+		return nil
+	}
+	in := selection.Input{
+		Environments: loaded.Environments, Rules: loaded.Rules, Wish: n.pin.Plan.Wish,
+		Groups: []selection.Group{{Kind: *n.kind, Nodes: nodeName(), Count: 1}},
+	}
+	if n.pin.Plan.Decided {
+		in.Wish.Wire = &n.pin.Plan.Wire
+	}
+	_, err = selection.Select(in)
+	var why *selection.Error
+	if !errors.As(err, &why) {
+		return nil
+	}
+	return why.Table()
 }

@@ -105,6 +105,9 @@ func (s *submission) run(ctx context.Context, stdout io.Writer) error {
 	}
 	out := newRecords(stdout)
 	out.put("pin", wire)
+	if !s.step {
+		out.put("scope", chosen.where.Carry(""))
+	}
 	// The shell of a heterogeneous allocation is in component 0, as a batch
 	// script is.
 	if s.context == "salloc" && s.component == 0 {

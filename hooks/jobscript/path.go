@@ -6,56 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/hpcenv/hpcenv/slurm/scope"
 )
-
-// flags are sbatch's long options without a value, or with one behind "=" only;
-// all others take the next argument if they have no "=".
-var flags = map[string]bool{
-	"contiguous": true, "exclusive": true, "get-user-env": true, "help": true, "hold": true, "ignore-pbs": true, "nice": true, "no-kill": true,
-	"no-requeue": true, "overcommit": true, "oversubscribe": true, "parsable": true, "propagate": true, "quiet": true, "reboot": true, "requeue": true,
-	"share": true, "spread-job": true, "stepmgr": true, "test-only": true, "usage": true, "use-min-nodes": true, "verbose": true, "version": true,
-	"wait": true, "disable-stdout-job-summary": true,
-}
-
-// shortFlags are sbatch's short options without a value.
-const shortFlags = "HIQOVWhksvuKZE"
 
 // Path tells which argument of sbatch is the script, argv[0] included; "" = there
 // is none (standard input, --wrap), or the arguments are not understood.
-func Path(argv []string) string {
-	for i := 1; i < len(argv); i++ {
-		a := argv[i]
-		switch {
-		case a == "--":
-			if i+1 < len(argv) {
-				return argv[i+1]
-			}
-			return ""
-		case strings.HasPrefix(a, "--"):
-			name, _, has := strings.Cut(a[2:], "=")
-			if name == "wrap" {
-				return ""
-			}
-			if !has && !flags[name] {
-				i++
-			}
-		case a == ":": // the next component of a heterogeneous job
-		case strings.HasPrefix(a, "-") && len(a) > 1:
-			for j := 1; j < len(a); j++ {
-				if strings.IndexByte(shortFlags, a[j]) >= 0 {
-					continue
-				}
-				if j == len(a)-1 {
-					i++ // its value is the next argument
-				}
-				break
-			}
-		default:
-			return a
-		}
-	}
-	return ""
-}
+func Path(argv []string) string { return scope.Script(argv) }
 
 // maxScript bounds the bytes of a script that are looked at. Slurm takes 4 MiB, but
 // what is so long is data behind the commands, and sbatch waits for the answer.

@@ -14,14 +14,14 @@ const Control = "HPCENV_SCOPE"
 // enforced.
 const maxCarried = 2048
 
-// nothing to enforce. It is set, too: components of a heterogeneous job otherwise inherit
+// nothing is the value that enforces nothing. It is set, too: components of a heterogeneous job otherwise inherit
 // what an earlier one set.
 const nothing = "1"
 
 // Carry returns the value of Control, which is never empty: the partitions that the job
 // may be moved to, and the feature expression that was taken into account. features, if
-// not "", are what the plan asks for on top of it: a job without features
-// of its own gets them, another is refused unless it has them.
+// not "", are what the plan asks for on top of it: job_submit.lua joins them to the job's
+// own, and refuses the job where Slurm has no expression for both.
 func (s *Scope) Carry(features string) string {
 	if s.OtherCluster || s.Every && features == "" {
 		return nothing

@@ -22,7 +22,7 @@
 //	request.go              settings of one component, in Slurm's precedence
 //	record.go               the same, from the record of a cli_filter
 //	process.go              a live process
-//	scope.go                a request and a cluster to a Scope
+//	scope.go, narrow.go     a request and a cluster to a Scope
 //	constraint.go, gres.go, count.go, nodefile.go   what single options mean
 //	carry.go                what the job carries for slurmctld's job_submit
 package scope

@@ -76,19 +76,37 @@ func (e *evaluation) constraint(sz size) {
 		e.out.because("--constraint=%s binds a number of nodes, the others may be any", text)
 		return
 	}
-	preferred := func([]string) bool { return false }
 	// While it tries the preferred features, slurmctld does not look at the others.
-	if prefer, ok := e.req.values["prefer"]; ok {
+	matches := []matcher{c.match}
+	for _, prefer := range e.preferred() {
 		p, err := parseConstraint(prefer)
 		if err != nil || !p.binds(sz.most) {
 			e.out.because("--prefer=%s: nodes that are preferred need not have the features of --constraint", prefer)
 			return
 		}
-		preferred = p.match
-	} else if e.req.unread != "" {
+		matches = append(matches, p.match)
+	}
+	if len(matches) == 1 && e.req.unread != "" {
 		return
 	}
-	e.fits = append(e.fits, func(n *queries.Node) bool { return c.match(n.Features) || preferred(n.Features) })
+	e.fits = append(e.fits, func(n *queries.Node) bool {
+		return slices.ContainsFunc(matches, func(m matcher) bool { return m(n.Features) })
+	})
+}
+
+// preferred are the values of --prefer that may take effect.
+func (e *evaluation) preferred() []string {
+	var all []string
+	if own, ok := e.req.values["prefer"]; ok {
+		all = append(all, own)
+	}
+	for _, set := range e.req.elsewhere {
+		if set.option == "prefer" && !slices.Contains(all, set.value) {
+			all = append(all, set.value)
+			e.out.because("another component's --prefer=%s may take effect on this one", set.value)
+		}
+	}
+	return all
 }
 
 // resources adds the tests for GRES, and finds out whether GPUs are asked for.
@@ -114,12 +132,15 @@ func (e *evaluation) resources() {
 			}
 		}
 		all := o.option != "gpus"
+		// Many nodes, few kinds of GRES.
+		known := map[string]bool{}
 		e.fits = append(e.fits, func(n *queries.Node) bool {
-			has := func(d demand) bool { return d.has(n.Gres) }
-			if all || len(demands) == 0 {
-				return !slices.ContainsFunc(demands, func(d demand) bool { return !has(d) })
+			fits, ok := known[n.Gres]
+			if !ok {
+				fits = satisfies(n.Gres, demands, all)
+				known[n.Gres] = fits
 			}
-			return slices.ContainsFunc(demands, has)
+			return fits
 		})
 	}
 	for _, option := range []string{"ntasks-per-gpu", "ntasks-per-tres", "tres-per-task"} {
@@ -131,6 +152,15 @@ func (e *evaluation) resources() {
 	if e.out.GPUs {
 		e.out.GPUsUnknown = false
 	}
+}
+
+// satisfies tells whether a node's GRES have all of the demands, or one of them.
+func satisfies(gres string, demands []demand, all bool) bool {
+	has := func(d demand) bool { return d.has(gres) }
+	if all || len(demands) == 0 {
+		return !slices.ContainsFunc(demands, func(d demand) bool { return !has(d) })
+	}
+	return slices.ContainsFunc(demands, has)
 }
 
 // nodes puts the pieces together.
@@ -151,11 +181,12 @@ func (e *evaluation) nodes(parts map[string]bool, sz size) {
 	passes := func(n *queries.Node) bool {
 		return !drop[n.Name] && !slices.ContainsFunc(e.fits, func(fit func(*queries.Node) bool) bool { return !fit(n) })
 	}
-	in := map[string]bool{}
+	in := make(map[string]bool, len(e.cluster.Nodes))
 	for i := range e.cluster.Nodes {
 		n := &e.cluster.Nodes[i]
 		if slices.ContainsFunc(n.Partitions, func(p string) bool { return parts[p] }) && passes(n) {
 			in[n.Name] = true
+			e.out.Nodes = append(e.out.Nodes, n.Name)
 		}
 	}
 	names := e.listed(sz)
@@ -164,6 +195,7 @@ func (e *evaluation) nodes(parts map[string]bool, sz size) {
 			e.out.because("some of the nodes that are required do not fit %s", e.req.given())
 		}
 		clear(in)
+		e.out.Nodes = slices.Clone(names)
 		for _, n := range names {
 			in[n] = true
 		}
@@ -173,9 +205,6 @@ func (e *evaluation) nodes(parts map[string]bool, sz size) {
 		e.out.because("no node that is known here fits %s", e.req.given())
 		e.every()
 		return
-	}
-	for name := range in {
-		e.out.Nodes = append(e.out.Nodes, name)
 	}
 	e.out.Nodes = sorted(e.out.Nodes)
 	e.out.All = e.out.All || len(in) == 1
@@ -192,10 +221,15 @@ func (e *evaluation) movable(in map[string]bool, passes func(*queries.Node) bool
 	outside, has := map[string]bool{}, map[string]bool{}
 	for i := range e.cluster.Nodes {
 		n := &e.cluster.Nodes[i]
-		ok := passes(n)
+		if !passes(n) {
+			continue
+		}
+		within := in[n.Name]
 		for _, p := range n.Partitions {
-			outside[p] = outside[p] || ok && !in[n.Name]
-			has[p] = has[p] || ok
+			if !within {
+				outside[p] = true
+			}
+			has[p] = true
 		}
 	}
 	e.out.Partitions = nil
@@ -215,10 +249,6 @@ func (e *evaluation) listed(sz size) []string {
 	if !ok {
 		option, read = "nodelist", e.sub.nodeNames
 		text, ok = e.req.values["nodelist"]
-	}
-	// A --nodefile in what could not be read stands above this.
-	if ok && option == "nodelist" && e.req.unread != "" {
-		return nil
 	}
 	if !ok {
 		if name, ok := environ(e.sub.Env)["SLURM_HOSTFILE"]; ok {

@@ -25,6 +25,22 @@ type Submission struct {
 // Record of a cli_filter: the options as Slurm itself understood them.
 type Record []request
 
+// Script returns the argument of sbatch that is the job script, args with the program's
+// own name first; "" = there is none (standard input, --wrap), or the arguments are not
+// understood. An option that is not known is taken to have an argument.
+func Script(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	ways := segments("sbatch", args[1:])
+	segs := ways[len(ways)-1]
+	last := segs[len(segs)-1]
+	if _, wrapped := find(flat(segs), "wrap"); wrapped || last.doubt != "" || len(last.rest) == 0 {
+		return ""
+	}
+	return last.rest[0]
+}
+
 // FromProcess returns where the component of the submission that the process pid is
 // making can land: pid is a sbatch, salloc or srun of the caller's own account, of which
 // the caller is a child, so that environment and working directory are the caller's. It

@@ -21,6 +21,9 @@ type request struct {
 	doubt string
 	// impossible: Slurm itself would refuse what is read in this way.
 	impossible bool
+	// elsewhere are settings of the carried options in all components of a heterogeneous
+	// job: some releases let later ones take effect on earlier ones.
+	elsewhere []setting
 	// others: components of a heterogeneous job name nodes, which Slurm keeps from the
 	// others.
 	others bool
@@ -28,8 +31,8 @@ type request struct {
 	recorded bool
 }
 
-// carried from one component to the next: Slurm does not reset them. Those that can
-// only narrow (exclude) are left out.
+// carried from one component to others: Slurm does not reset them. All of them can
+// only widen; exclude, which is carried too, is left out.
 var carried = []string{"clusters", "cluster-constraint", "reservation", "prefer"}
 
 // naming are the options that name nodes.
@@ -96,9 +99,13 @@ func (s Submission) read(segs []segment) []request {
 		scripts = s.script(segs, &start)
 	}
 	all := flat(segs)
-	for _, name := range naming {
-		_, named := all[name]
-		start.others = start.others || named && len(segs) > 1
+	if len(segs) > 1 {
+		for _, set := range all {
+			start.others = start.others || slices.Contains(naming, set.option)
+			if slices.Contains(carried, set.option) {
+				start.elsewhere = append(start.elsewhere, set)
+			}
+		}
 	}
 	env := s.environment()
 	out := []request{start}
@@ -119,7 +126,10 @@ func (s Submission) read(segs []segment) []request {
 			return out
 		}
 	}
-	if _, emptied := all["export-file"]; emptied && s.Component > 0 {
+	for i := range out {
+		out[i].also(start.elsewhere)
+	}
+	if _, emptied := find(all, "export-file"); emptied && s.Component > 0 {
 		for i := range out {
 			out[i].blame("--export-file empties the environment that a later component is read from")
 		}
@@ -138,10 +148,27 @@ func (r request) component(script []setting, env []setting, seg segment) request
 	for _, from := range [][]setting{script, env, seg.settings} {
 		for _, set := range from {
 			values[set.option] = set.value
+			// Of these the last one counts.
+			switch set.option {
+			case "nodelist":
+				delete(values, "nodefile")
+			case "nodefile":
+				delete(values, "nodelist")
+			}
 		}
 	}
 	r.values = values
 	return r
+}
+
+// also takes what other components set for what this one does not.
+func (r *request) also(elsewhere []setting) {
+	r.elsewhere = elsewhere
+	for _, set := range elsewhere {
+		if _, own := r.values[set.option]; !own && set.option != "prefer" { // narrow.go joins these
+			r.values[set.option] = set.value
+		}
+	}
 }
 
 // blame notes the first doubt.
@@ -154,12 +181,10 @@ func (r *request) blame(doubts ...string) {
 }
 
 // flat are the settings of all components.
-func flat(segs []segment) map[string]string {
-	all := map[string]string{}
+func flat(segs []segment) []setting {
+	var all []setting
 	for _, seg := range segs {
-		for _, set := range seg.settings {
-			all[set.option] = set.value
-		}
+		all = append(all, seg.settings...)
 	}
 	return all
 }
@@ -193,7 +218,7 @@ func (s Submission) script(segs []segment, r *request) [][]reading {
 	var components [][]reading
 	none := [][]reading{nil}
 	all := flat(segs)
-	text, wrapped := all["wrap"]
+	text, wrapped := find(all, "wrap")
 	if !wrapped {
 		rest := segs[len(segs)-1].rest
 		if len(rest) == 0 {
@@ -208,7 +233,7 @@ func (s Submission) script(segs []segment, r *request) [][]reading {
 		}
 	}
 	_, ignoredByVariable := environ(s.Env)["SBATCH_IGNORE_PBS"]
-	_, ignored := all["ignore-pbs"]
+	_, ignored := find(all, "ignore-pbs")
 	named, more := false, true
 	for j := 0; j <= s.Component || more; j++ {
 		var words []string
@@ -226,12 +251,31 @@ func (s Submission) script(segs []segment, r *request) [][]reading {
 			return none
 		}
 		components = append(components, rs)
-		for _, option := range rs[0].settings {
-			named = named || slices.Contains(naming, option.option)
+		for _, reading := range rs {
+			for _, option := range reading.settings {
+				named = named || slices.Contains(naming, option.option)
+				if slices.Contains(carried, option.option) {
+					r.elsewhere = append(r.elsewhere, option)
+				}
+			}
 		}
 	}
-	r.others = r.others || named && (len(components) > 1 || len(segs) > 1)
+	if len(components) == 1 && len(segs) == 1 {
+		r.elsewhere = nil
+		return components
+	}
+	r.others = r.others || named
 	return components
+}
+
+// find returns the last setting of an option.
+func find(settings []setting, option string) (string, bool) {
+	for _, s := range slices.Backward(settings) {
+		if s.option == option {
+			return s.value, true
+		}
+	}
+	return "", false
 }
 
 // given returns the options of a request that say where it can land, for people.

@@ -2,6 +2,7 @@ package scope
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -63,10 +64,14 @@ func Of(s Submission, c *Cluster) *Scope {
 	reqs := requests(s)
 	if s.Recorded != nil {
 		// Of other components only the command line and the script tell.
-		others := slices.ContainsFunc(reqs, func(r request) bool { return r.others })
+		read := reqs
 		reqs = slices.Clone(s.Recorded)
 		for i := range reqs {
-			reqs[i].others = others
+			reqs[i].values = maps.Clone(reqs[i].values)
+			for _, r := range read {
+				reqs[i].others = reqs[i].others || r.others
+				reqs[i].also(r.elsewhere)
+			}
 		}
 	}
 	if slices.ContainsFunc(reqs, func(r request) bool { return !r.impossible }) {
@@ -115,7 +120,9 @@ func (s *Scope) because(format string, args ...any) {
 }
 
 func sorted(names []string) []string {
-	slices.SortFunc(names, hostlist.Compare)
+	if !slices.IsSortedFunc(names, hostlist.Compare) {
+		slices.SortFunc(names, hostlist.Compare)
+	}
 	return slices.Compact(names)
 }
 

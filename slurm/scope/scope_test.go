@@ -182,6 +182,10 @@ func TestComponents(t *testing.T) {
 	// What Slurm does not reset between components.
 	l := lookup{command: "sbatch -M other : -p arm plain", want: "~" + every, why: "another cluster"}
 	l.check(t, l.ask(t, dir, 1))
+	l = lookup{command: "sbatch -p gpu -C a100 : --prefer=h100 plain", want: "~g[1-6]", why: "another component's --prefer"}
+	l.check(t, l.ask(t, dir, 0))
+	l = lookup{command: "sbatch -p arm : -M other plain", want: "~" + every, why: "another cluster"}
+	l.check(t, l.ask(t, dir, 0))
 	l = lookup{command: "sbatch --export-file=f : -p arm plain", want: "~" + every, why: "--export-file"}
 	l.check(t, l.ask(t, dir, 1))
 }

@@ -13,7 +13,7 @@ static int check(void *ctx, enum record kind, const char *name, const char *valu
 	(void)ctx;
 	(void)name;
 	(void)value;
-	return kind == REC_PIN ? -1 : 0;
+	return kind == REC_PIN || kind == REC_SCOPE ? -1 : 0;
 }
 
 /* activate_run is called as the user, in a task, with the region locked. It

@@ -15,6 +15,7 @@
 /* The pin's variable in a step's environment, and its job_control name. */
 #define PIN_VARIABLE "SLURM_SPANK_HPCENV_PIN"
 #define PIN_CONTROL "HPCENV_PIN"
+#define SCOPE_CONTROL "HPCENV_SCOPE"
 /* Set by a srun that enters a job from outside: look for the job's own pin. */
 #define ATTACH_VARIABLE "SLURM_HPCENV_ATTACH"
 
@@ -99,7 +100,7 @@ void run_child(const struct run_spec *s, int out, int err, int status, pid_t par
 int run_describe(const struct run_result *r, const char *path, unsigned timeout_s, char *buf, size_t size);
 
 /* records.c: what a helper answers on stdout. */
-enum record { REC_PIN, REC_SET, REC_UNSET };
+enum record { REC_PIN, REC_SCOPE, REC_SET, REC_UNSET };
 typedef int (*record_fn)(void *ctx, enum record kind, const char *name, const char *value);
 int records_each(char *buf, size_t len, record_fn fn, void *ctx);
 

@@ -1,5 +1,5 @@
 /* A helper's answer: records, each ended by a NUL byte:
- *   pin=VALUE   set=NAME=VALUE   unset=NAME */
+ *   pin=VALUE   scope=VALUE   set=NAME=VALUE   unset=NAME */
 #include <string.h>
 
 #include "hpcenv.h"
@@ -20,6 +20,8 @@ int records_each(char *buf, size_t len, record_fn fn, void *ctx)
 			return -1;
 		if (!strncmp(buf, "pin=", 4)) {
 			rc = fn(ctx, REC_PIN, "", buf + 4);
+		} else if (!strncmp(buf, "scope=", 6)) {
+			rc = fn(ctx, REC_SCOPE, "", buf + 6);
 		} else if (!strncmp(buf, "set=", 4)) {
 			char *name = buf + 4, *eq = strchr(name, '=');
 			if (!eq || eq == name)

@@ -19,6 +19,8 @@ extern char **environ;
  * is one process with one call per component. */
 static char *inherited;
 static int component;
+/* An earlier component of this process said where it may run. */
+static bool scoped;
 
 static const char *program(bool srun)
 {
@@ -50,7 +52,7 @@ static bool enters_other_job(void)
 
 struct answer {
 	spank_t sp;
-	const char *pin;
+	const char *pin, *scope;
 	bool apply;
 };
 
@@ -62,6 +64,9 @@ static int take(void *ctx, enum record kind, const char *name, const char *value
 	case REC_PIN:
 		a->pin = value;
 		return strlen(value) < PIN_MAX && !strncmp(value, "1:", 2) ? 0 : -1;
+	case REC_SCOPE:
+		a->scope = value;
+		return strlen(value) < PIN_MAX ? 0 : -1;
 	case REC_SET:
 		return a->apply && setenv(name, value, 1) ? -1 : 0;
 	case REC_UNSET:
@@ -83,6 +88,13 @@ static int use(spank_t sp, char *buf, size_t len, const char *helper)
 		slurm_error("hpcenv: the job's pin (%zu bytes) cannot be passed to Slurm", strlen(a.pin));
 		return -1;
 	}
+	/* for contrib/slurm/job_submit.lua; components of one job would inherit an
+	 * earlier one's */
+	if (a.scope && spank_job_control_setenv(sp, SCOPE_CONTROL, a.scope, 1) != ESPANK_SUCCESS) {
+		slurm_error("hpcenv: where the job may run (%zu bytes) cannot be passed to Slurm", strlen(a.scope));
+		return -1;
+	}
+	scoped = scoped || a.scope;
 	a.apply = true;
 	if (records_each(buf, len, take, &a)) {
 		slurm_error("hpcenv: the environment of this process cannot be changed: out of memory");
@@ -171,7 +183,9 @@ int submit(spank_t sp, const struct config *c, bool srun)
 	} else if (srun && enters_other_job()) {
 		rc = setenv(ATTACH_VARIABLE, "1", 1) ? -1 : 0;
 	} else {
-		return 0;
+		component++;
+		/* or it would be held to where the other may run */
+		return scoped && spank_job_control_setenv(sp, SCOPE_CONTROL, "1", 1) != ESPANK_SUCCESS ? -1 : 0;
 	}
 	component++;
 	if (!rc && srun)

@@ -83,9 +83,11 @@ func numbers(record map[string]string) (least, most int, err error) {
 	if least, err = strconv.Atoi(low); err != nil {
 		return 0, 0, err
 	}
-	tasks, err := strconv.Atoi(record["NumTasks"])
-	if err != nil {
-		return 0, 0, err
+	tasks := least
+	if n := record["NumTasks"]; n != "N/A" {
+		if tasks, err = strconv.Atoi(n); err != nil {
+			return 0, 0, err
+		}
 	}
 	if ranged {
 		most, err = strconv.Atoi(high)

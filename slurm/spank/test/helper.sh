@@ -20,7 +20,7 @@ fi
 if [ -e "$d/$verb.exit" ]; then exit "$(cat "$d/$verb.exit")"; fi
 if [ -e "$d/$verb.answer" ]; then cat "$d/$verb.answer"; exit 0; fi
 case $verb in
-submit) printf 'pin=1:tree:{}\0set=SHELL_SET=a=b\0unset=SHELL_UNSET\0' ;;
+submit) printf 'pin=1:tree:{}\0scope=1;constraint=\0set=SHELL_SET=a=b\0unset=SHELL_UNSET\0' ;;
 activate) printf 'set=PATH=/e/bin:/usr/bin\0unset=PYTHONPATH\0set=EMPTY=\0' ;;
 esac
 exit 0

@@ -61,8 +61,8 @@ static void records(void)
 {
 	struct seen s = { .count = 0 };
 
-	CHECK(!RECORDS(&s, "pin=1:own:{}\0set=A=b=c\nd\0set=E=\0unset=U\0"));
-	CHECK_STR(s.text, "0()(1:own:{})1(A)(b=c\nd)1(E)()2(U)()");
+	CHECK(!RECORDS(&s, "pin=1:own:{}\0scope=1;x\0set=A=b=c\nd\0set=E=\0unset=U\0"));
+	CHECK_STR(s.text, "0()(1:own:{})1()(1;x)2(A)(b=c\nd)2(E)()3(U)()");
 	CHECK(!RECORDS(&s, ""));
 	CHECK(RECORDS(&s, "set=A=b") == -1);
 	CHECK(RECORDS(&s, "set=A\0") == -1);

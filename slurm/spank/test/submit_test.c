@@ -119,6 +119,7 @@ static void pins(void)
 	CHECK_HAS(helper_log(), "--owner=77 --lock=a dir/pixi.lock --name= --wait= --check= --pin= --component=0 environment");
 	CHECK_STR(getenv(PIN_VARIABLE), "1:tree:{}");
 	CHECK_STR(fake_control(PIN_CONTROL), "1:tree:{}");
+	CHECK_STR(fake_control(SCOPE_CONTROL), "1;constraint=");
 	CHECK_STR(getenv("SHELL_SET"), "a=b");
 	CHECK(!getenv("SHELL_UNSET"));
 	CHECK_STR(fake.errors, "");
@@ -149,6 +150,18 @@ static void components(void)
 	CHECK(!hook_post_opt());
 	CHECK_HAS(helper_log(), "--lock=b.lock --name= --wait= --check= --pin= --component=1");
 	CHECK_STR(fake_control(PIN_CONTROL), "1:own:b");
+}
+
+/* Components without the option count, too. */
+static void later_component(void)
+{
+	with(NULL);
+	CHECK(!hook_post_opt());
+	for (int i = 0; i < fake.option_count; i++)
+		if (!strcmp(fake.options[i].name, "env-lock"))
+			fake.options[i].cb(fake.options[i].val, "b.lock", 0);
+	CHECK(!hook_post_opt());
+	CHECK_HAS(helper_log(), "--lock=b.lock --name= --wait= --check= --pin= --component=1");
 }
 
 static void step(void)
@@ -268,6 +281,7 @@ const struct test tests_submit[] = {
 	{ "submit: a name in a variable inside a job", name_in_a_job },
 	{ "submit: a nested submission inherits the pin", inherits },
 	{ "submit: components of a heterogeneous job", components },
+	{ "submit: only a later component has the option", later_component },
 	{ "submit: srun in a job", step },
 	{ "submit: the helper refuses", helper_refuses },
 	{ "submit: the helper crashes", helper_crashes },
