@@ -166,11 +166,11 @@ func (s *submission) unplanned(c *chosen, err error) error {
 	if err := s.broken(c, refusal); err != nil {
 		return err
 	}
-	sentence := refusal.Sentence()
-	if refusal.Class == selection.ErrNoFit && !c.where.All {
-		sentence = fmt.Sprintf("no node of %s fits", c.place())
+	sentence := lock + ": " + refusal.Sentence()
+	if refusal.Class == selection.ErrNoFit && (!c.where.All || c.where.Partition != "" && !refusal.Plan.Fits()) {
+		sentence = fmt.Sprintf("no node of %s fits %s", c.place(), lock)
 	}
-	text := fmt.Sprintf("%s: %s; nothing was submitted", lock, sentence)
+	text := sentence + "; nothing was submitted"
 	for _, line := range refusal.Table() {
 		text += "\n  " + line
 	}
