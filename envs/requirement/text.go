@@ -3,6 +3,7 @@ package requirement
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -30,30 +31,88 @@ func (r Requirement) By() string {
 // Text says what a node has and what is asked of it, behind the node's name:
 // "has driver 520.61.05 (__cuda 11.8), needs __cuda >=12 (cuda-version 12.9)".
 func Text(r Requirement, v Verdict, n Node) string {
-	if v.Problem != "" {
-		return v.Problem
+	has, asks := r.has(v, n)
+	if !asks {
+		return has
 	}
-	needs := fmt.Sprintf("needs %s (%s)", r.needs(), r.By())
+	return fmt.Sprintf("%s, needs %s (%s)", has, r.needs(), r.By())
+}
+
+// Judged is a requirement with what was found of a node.
+type Judged struct {
+	Requirement Requirement
+	Verdict     Verdict
+}
+
+// Texts are what Text says of several requirements, those of one thing in one: what the
+// node has, and who asks for what of it.
+func Texts(list []Judged, n Node) []string {
+	var order []string
+	needs := map[string][]Requirement{}
+	for _, j := range list {
+		has, asks := j.Requirement.has(j.Verdict, n)
+		if _, known := needs[has]; !known {
+			order = append(order, has)
+			needs[has] = nil
+		}
+		if asks {
+			needs[has] = join(needs[has], j.Requirement)
+		}
+	}
+	out := make([]string, len(order))
+	for i, has := range order {
+		out[i] = has
+		for k, r := range needs[has] {
+			what := ", needs"
+			if k > 0 {
+				what = " and"
+			}
+			out[i] += fmt.Sprintf("%s %s (%s)", what, r.needs(), r.By())
+		}
+	}
+	return out
+}
+
+// join adds a requirement to others; one that asks for the same adds its packages.
+func join(list []Requirement, r Requirement) []Requirement {
+	for i := range list {
+		if have := &list[i]; have.needs() == r.needs() && len(have.Packages) > 0 && len(r.Packages) > 0 {
+			have.Packages = append(slices.Clone(have.Packages), r.Packages...)
+			slices.Sort(have.Packages)
+			have.Packages = slices.Compact(have.Packages)
+			have.More += r.More
+			return list
+		}
+	}
+	return append(list, r)
+}
+
+// has is what a node has, or does not have, of what is asked for; asks: what is asked
+// for is still to be said.
+func (r Requirement) has(v Verdict, n Node) (text string, asks bool) {
+	if v.Problem != "" {
+		return v.Problem, false
+	}
 	name := v.Name
 	switch {
 	case v.State == Assumed && v.Found == nil:
-		return fmt.Sprintf("is taken to have %s, of which nothing is known, %s", name, needs)
+		return fmt.Sprintf("is taken to have %s, of which nothing is known", name), true
 	case v.State == Assumed:
-		return fmt.Sprintf("is taken to have %s in a version that fits, as its own is not known, %s", name, needs)
+		return fmt.Sprintf("is taken to have %s in a version that fits, as its own is not known", name), true
 	case v.Found != nil:
-		return "has " + v.Found.text(n) + ", " + needs
+		return "has " + v.Found.text(n), true
 	case v.State == Met:
-		return fmt.Sprintf("has no %s, so that %s does not bind it (%s)", name, r.needs(), r.By())
+		return fmt.Sprintf("has no %s, so that %s does not bind it (%s)", name, r.needs(), r.By()), false
 	case name == "__cuda" && n.Driver != "":
-		return fmt.Sprintf("has driver %s, of which it is not known what CUDA it serves (no %s), %s", n.Driver, name, needs)
+		return fmt.Sprintf("has driver %s, of which it is not known what CUDA it serves (no %s)", n.Driver, name), true
 	case name == "__cuda_arch" && n.Driver != "":
-		return fmt.Sprintf("has driver %s, and no GPU of a known compute capability (no %s), %s", n.Driver, name, needs)
+		return fmt.Sprintf("has driver %s, and no GPU of a known compute capability (no %s)", n.Driver, name), true
 	case name == "__cuda" || name == "__cuda_arch":
-		return fmt.Sprintf("has no GPU driver (no %s), %s", name, needs)
+		return fmt.Sprintf("has no GPU driver (no %s)", name), true
 	case name == "__glibc":
-		return fmt.Sprintf("has no glibc, %s", needs)
+		return "has no glibc", true
 	}
-	return fmt.Sprintf("has no %s, %s", name, needs)
+	return "has no " + name, true
 }
 
 // needs is the spec for people: what a platform has is the least that a node must

@@ -166,11 +166,11 @@ func (s *submission) unplanned(c *chosen, err error) error {
 	if err := s.broken(c, refusal); err != nil {
 		return err
 	}
-	sentence := refusal.Sentence()
-	if refusal.Class == selection.ErrNoFit && !c.where.All {
-		sentence = fmt.Sprintf("no node of %s fits", c.place())
+	fits := func(r selection.Row) bool { return r.Problem == "" }
+	text := fmt.Sprintf("%s: %s; nothing was submitted", lock, refusal.Sentence())
+	if refusal.Class == selection.ErrNoFit && !slices.ContainsFunc(refusal.Plan.Rows, fits) {
+		text = fmt.Sprintf("no node of %s fits %s; nothing was submitted", c.place(), lock)
 	}
-	text := fmt.Sprintf("%s: %s; nothing was submitted", lock, sentence)
 	for _, line := range refusal.Table() {
 		text += "\n  " + line
 	}
