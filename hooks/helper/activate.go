@@ -22,6 +22,10 @@ import (
 	"github.com/hpcenv/hpcenv/internal/shellword"
 )
 
+// warnedName is the variable by which steps know which node has warned already: the
+// batch script's.
+const warnedName = "HPCENV_WARNED"
+
 // activateFlags name what the shim knows of the step.
 type activateFlags struct {
 	store, prefixRoot, runDir string
@@ -84,10 +88,13 @@ func activate(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 			fmt.Fprintln(stderr, "hpcenv: "+note)
 		}
 	}
-	for _, w := range on.warnings {
-		fmt.Fprintf(stderr, "hpcenv: %s: warning: %s\n", nodeName(), w)
-	}
 	out := newRecords(stdout)
+	if len(on.warnings) > 0 && os.Getenv(warnedName) != nodeName() {
+		for _, w := range on.warnings {
+			fmt.Fprintf(stderr, "hpcenv: %s: warning: %s\n", nodeName(), w)
+		}
+		out.put("set", warnedName+"="+nodeName())
+	}
 	if !p.Step {
 		// The step's own children (an inner srun) inherit what this step runs.
 		wire, err := p.Encode()
