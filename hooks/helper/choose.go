@@ -166,11 +166,11 @@ func (s *submission) unplanned(c *chosen, err error) error {
 	if err := s.broken(c, refusal); err != nil {
 		return err
 	}
-	fits := func(r selection.Row) bool { return r.Problem == "" }
-	text := fmt.Sprintf("%s: %s; nothing was submitted", lock, refusal.Sentence())
-	if refusal.Class == selection.ErrNoFit && !slices.ContainsFunc(refusal.Plan.Rows, fits) {
-		text = fmt.Sprintf("no node of %s fits %s; nothing was submitted", c.place(), lock)
+	sentence := lock + ": " + refusal.Sentence()
+	if refusal.Class == selection.ErrNoFit && (!c.where.All || c.where.Partition != "" && !refusal.Plan.Fits()) {
+		sentence = fmt.Sprintf("no node of %s fits %s", c.place(), lock)
 	}
+	text := sentence + "; nothing was submitted"
 	for _, line := range refusal.Table() {
 		text += "\n  " + line
 	}

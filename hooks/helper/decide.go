@@ -89,30 +89,20 @@ func (n *decider) resolve(env func(string) (string, bool)) error {
 		return refuse(api.ExitUnreachable, "the cluster's nodes as they were when the job was submitted: %w; next: submit again", err)
 	}
 	var digests []string
+	of := map[string][]string{}
 	for _, name := range names {
 		if k := c.KindOf(name); k != nil {
 			digests = append(digests, k.Digest)
+			of[k.Digest] = append(of[k.Digest], name)
 		}
 	}
+	n.pin.Plan.Names = map[string]string{}
+	for digest, names := range of {
+		n.pin.Plan.Names[digest] = hostlist.Compress(names)
+	}
 	done, err := n.pin.Plan.Resolve(digests)
-	if err != nil {
-		groups, _ := c.Groups(names)
-		return n.apart(groups, err)
-	}
-	n.pin.Plan = done
-	return nil
-}
-
-// apart is the error of a job whose nodes do not agree: with the table of them, if what
-// the lock asks of nodes is to be had here.
-func (n *decider) apart(groups []selection.Group, err error) error {
-	loaded, lerr := n.load(n.pin.Plan.Rules)
-	if lerr != nil {
-		return err
-	}
-	in := selection.Input{Environments: loaded.Environments, Rules: loaded.Rules, Wish: n.pin.Plan.Wish, Groups: groups}
-	if _, serr := selection.Select(in); serr != nil {
-		return serr
+	if err == nil {
+		n.pin.Plan = done
 	}
 	return err
 }

@@ -91,11 +91,7 @@ func (e *Error) Table() []string {
 		case e.Class == ErrNoFit && r.Problem == "", torn && (r.Choice != nil || r.Problem != ""):
 			continue
 		case r.Choice != nil:
-			because := r.Because
-			if e.Class == ErrFamilies {
-				because = Wire{r.Choice.Family, r.Choice.MPI}.String() + ": " + because
-			}
-			set = append(set, said{r.Choice.Environment, because})
+			set = append(set, said{r.Choice.Environment, r.Because})
 		default:
 			for _, x := range r.Rejected {
 				named := e.Plan.Wish.Environment
