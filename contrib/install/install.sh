@@ -73,6 +73,7 @@ text 644 "$here/administrators.md" "$prefix/share/doc/hpcenv/administrators.md"
 if [ -e "$build/hpcenv-gpu" ]; then
 	put 755 "$build/hpcenv-gpu" "$prefix/libexec/hpcenv/hpcenv-gpu"
 fi
+text 644 "$here/mixed-clusters.md" "$prefix/share/doc/hpcenv/mixed-clusters.md"
 if [ -e "$build/hpcenvd" ]; then
 	put 755 "$build/hpcenvd" "$prefix/bin/hpcenvd"
 	text 644 "$here/systemd/hpcenvd.service" "$units/hpcenvd.service"
