@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 )
@@ -57,36 +56,4 @@ func Build(path string, env ...string) error {
 		return fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	return os.Chmod(path, 0o755)
-}
-
-// Node writes the files of a node whose kernel driver serves the GPUs of d: what
-// /proc, /sys and /dev have there.
-func Node(t testing.TB, d Driver) string {
-	t.Helper()
-	root := t.TempDir()
-	write := func(name, text string) {
-		t.Helper()
-		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  "+d.Version+"  Sat Aug 19 01:15:15 UTC 2023\n")
-	write("sys/module/nvidia/srcversion", "0123456789ABCDEF0123456\n")
-	nodes := []string{"nvidiactl"}
-	for _, g := range d.GPUs {
-		write(fmt.Sprintf("proc/driver/nvidia/gpus/%04x:%02x:00.0/information", g.Domain, g.Bus),
-			fmt.Sprintf("Model: \t\t %s\nDevice Minor: \t %d\n", strings.TrimSpace(g.Name), g.Minor))
-		nodes = append(nodes, fmt.Sprintf("nvidia%d", g.Minor))
-	}
-	for _, n := range nodes {
-		write("dev/"+n, "")
-		if err := os.Chmod(filepath.Join(root, "dev", n), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return root
 }
