@@ -16,8 +16,8 @@ func TestEmptyEnvironment(t *testing.T) {
 	t.Setenv("LD_LIBRARY_PATH", filepath.Dir(gputest.Library(t, gputest.Drivers()["8xh100"])))
 	program := script(t, `[ "$(env | grep -v -e ^PWD= -e ^SHLVL= -e ^_=)" = "" ] || exit 9
 echo '{"version":1,"vendor":"nvidia","state":"ok","driver":"'"$*"'"}'`)
-	r, err := Probe(t.Context(), Options{Program: program, Limit: time.Second, Reap: time.Second})
-	if err != nil || r.Driver != "--progress --limit 12s" {
+	r, err := Probe(t.Context(), Options{Program: program, Limit: long, Reap: time.Second})
+	if err != nil || r.Driver != "--progress --limit 1m11s" {
 		t.Errorf("%+v %v", r, err)
 	}
 }
@@ -55,7 +55,11 @@ func TestAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, err := Probe(t.Context(), Options{Program: script(t, c.text), Limit: 2 * time.Second, RunDir: t.TempDir()})
+			limit := long
+			if c.want == ErrTimeout {
+				limit = time.Second
+			}
+			r, err := Probe(t.Context(), Options{Program: script(t, c.text), Limit: limit, RunDir: t.TempDir()})
 			if r != nil || !errors.Is(err, c.want) {
 				t.Errorf("%+v %v, want %v", r, err, c.want)
 			}
@@ -63,6 +67,29 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("what it said is not told: %v", err)
 			}
 		})
+	}
+}
+
+// TestFind: the child lies beside the program, or in libexec of its installation.
+func TestFind(t *testing.T) {
+	prefix := t.TempDir()
+	for _, dir := range []string{"bin", "libexec/hpcenv"} {
+		if err := os.MkdirAll(filepath.Join(prefix, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	self := filepath.Join(prefix, "bin/hpcenv")
+	if p, err := find(self); !errors.Is(err, ErrProgram) || !strings.Contains(err.Error(), "next:") {
+		t.Errorf("%q %v", p, err)
+	}
+	for _, at := range []string{"libexec/hpcenv/hpcenv-gpu", "bin/hpcenv-gpu"} {
+		want := filepath.Join(prefix, at)
+		if err := os.WriteFile(want, nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if p, err := find(self); p != want || err != nil {
+			t.Errorf("%q %v, want %q", p, err, want)
+		}
 	}
 }
 

@@ -25,6 +25,11 @@ func Find() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrProgram, err)
 	}
+	return find(self)
+}
+
+// find is Find for the program at self.
+func find(self string) (string, error) {
 	dir := filepath.Dir(self)
 	beside := filepath.Join(dir, programName)
 	for _, p := range []string{beside, filepath.Join(dir, "..", "libexec", "hpcenv", programName)} {

@@ -80,6 +80,7 @@ func TestChangedDriver(t *testing.T) {
 // TestNoAnswer: a driver that hangs is a record as well, and its verdict is no
 // guess.
 func TestNoAnswer(t *testing.T) {
+	t.Parallel()
 	o := broken(t, "nvmlDeviceGetCount_v2", gputest.Any, gputest.Hang)
 	o.Limit = soon
 	root := gputest.Node(t, gputest.Drivers()["8xh100"])

@@ -39,6 +39,7 @@ func (s *stuck) Read(context.Context, fs.FileHandle, []byte, int64) (fuse.ReadRe
 // TestUninterruptible: the same as TestUnkillable, with a real SIGKILL and a
 // process that the kernel really keeps.
 func TestUninterruptible(t *testing.T) {
+	t.Parallel()
 	mount := t.TempDir()
 	file := &stuck{release: make(chan struct{}), asked: make(chan struct{})}
 	root := &fs.Inode{}
@@ -62,7 +63,7 @@ func TestUninterruptible(t *testing.T) {
 	d.Block = filepath.Join(mount, "stuck")
 	d.Rules = []gputest.Rule{{Call: "nvmlDeviceGetUUID", GPU: 1, Do: gputest.Block}}
 	o.Library = gputest.Library(t, d)
-	o.Limit, o.Reap = 3*time.Second, soon
+	o.Limit, o.Reap = soon, 300*time.Millisecond
 	r, err := Probe(t.Context(), o)
 	if r != nil || !errors.Is(err, ErrHung) || !strings.Contains(err.Error(), "in nvmlDeviceGetUUID of GPU 1") {
 		t.Fatalf("%+v %v", r, err)
