@@ -16,6 +16,9 @@
 // The library knows nothing of CUDA_VISIBLE_DEVICES: all GPUs of the node are
 // listed, in the driver's order, whatever it says.
 //
+// It must be linked with -Wl,-z,lazy, as the Makefile does: bound to all functions at
+// its start, as some compilers have it, it would not start beside an old driver.
+//
 // Exit codes: 0 the object was printed, also if all that it has is why nothing is
 // known; 2 wrong usage; 4 the limit passed; 1 it could not be printed.
 package main
