@@ -28,8 +28,8 @@ func (w *world) link(file string, args ...string) []byte {
 
 // TestModulesOfAPrefix: modules with random names, in a prefix that lies elsewhere
 // than nodes have it, are judged as a program of the prefix opens them: one has all,
-// one lacks a library of the node that a library of the prefix needs, one is for
-// pages that are smaller, and one lacks a version.
+// one lacks a library of the node that a library of the prefix needs, one
+// lacks a version, one can do without it, and one needs a library by two names.
 func TestModulesOfAPrefix(t *testing.T) {
 	needed(t)
 	w := &world{t: t, r: rand.New(rand.NewPCG(11, 5)), root: t.TempDir(), stage: t.TempDir()}
@@ -64,13 +64,25 @@ func TestModulesOfAPrefix(t *testing.T) {
 	w.put("/usr/lib/"+node, w.link(node))
 	both("lib/"+verbs, w.link(verbs, "-l:"+gone))
 	good, bad, old := "libuct_"+word(w.r)+".so", "libuct_"+word(w.r)+".so", "libuct_"+word(w.r)+".so"
+	weak, twice := "libuct_"+word(w.r)+".so", "libuct_"+word(w.r)+".so"
 	up := "-Wl,--enable-new-dtags,-rpath,$ORIGIN/.."
 	both("lib/ucx/"+good, w.link(good, up, "-l:"+ours, "-l:"+node))
 	both("lib/ucx/"+bad, w.link(bad, up, "-l:"+node, "-l:"+verbs))
+	// The node's library has two names that are links of one file.
+	second := "lib" + word(w.r) + ".so.5"
+	w.link(second)
+	w.check(os.Link(filepath.Join(w.root, "usr/lib", node), filepath.Join(w.root, "usr/lib", second)))
+	both("lib/ucx/"+twice, w.link(twice, "-l:"+node, "-l:"+second))
 	w.run(w.stage, "gcc", "-shared", "-fPIC", "-nostdlib", "-o", old, user, "-L.", "-l:"+versioned, "-Wl,-z,lazy")
 	b, err := os.ReadFile(filepath.Join(w.stage, old))
 	w.check(err)
 	both("lib/ucx/"+old, b)
+	// It refers to the same version, and can do without.
+	w.check(os.WriteFile(user, []byte("__attribute__((weak)) int fresh(void); int user(void) { return fresh ? fresh() : 0; }\n"), 0o644))
+	w.run(w.stage, "gcc", "-shared", "-fPIC", "-nostdlib", "-o", weak, user, "-L.", "-Wl,--no-as-needed", "-l:"+versioned, "-Wl,-z,lazy")
+	b, err = os.ReadFile(filepath.Join(w.stage, weak))
+	w.check(err)
+	both("lib/ucx/"+weak, b)
 	w.check(os.WriteFile(v, []byte("OLD_1 { global: *; };\n"), 0o644))
 	w.run(w.stage, "gcc", "-shared", "-fPIC", "-nostdlib", "-o", versioned, c, "-Wl,-soname,"+versioned, "-Wl,--version-script="+v)
 	b, err = os.ReadFile(filepath.Join(w.stage, versioned))
@@ -98,7 +110,7 @@ func TestModulesOfAPrefix(t *testing.T) {
 	}
 	modules, err := elf.Modules(elsewhere)
 	w.check(err)
-	if len(modules) != 3 {
+	if len(modules) != 5 {
 		t.Errorf("modules: %v", modules)
 	}
 	got := map[string]loader.Verdict{}
@@ -114,9 +126,11 @@ func TestModulesOfAPrefix(t *testing.T) {
 	}
 	lib := at + "/lib/ucx/../"
 	want := map[string]loader.Verdict{
-		good: {Loads: true, Loaded: []loader.Loaded{{Name: ours, Path: lib + ours}, {Name: node, Path: "/usr/lib/" + node}}},
-		bad:  {Problem: loader.NoLibrary, Missing: gone, Chain: []string{at + "/lib/ucx/" + bad, lib + verbs}},
-		old:  {Problem: loader.NoVersion, Missing: "NEW_2", In: "/usr/lib/" + versioned, Chain: []string{at + "/lib/ucx/" + old}},
+		good:  {Loads: true, Loaded: []loader.Loaded{{Name: ours, Path: lib + ours}, {Name: node, Path: "/usr/lib/" + node}}},
+		weak:  {Loads: true, Loaded: []loader.Loaded{{Name: versioned, Path: "/usr/lib/" + versioned}}},
+		twice: {Loads: true, Loaded: []loader.Loaded{{Name: node, Path: "/usr/lib/" + node}}},
+		bad:   {Problem: loader.NoLibrary, Missing: gone, Chain: []string{at + "/lib/ucx/" + bad, lib + verbs}},
+		old:   {Problem: loader.NoVersion, Missing: "NEW_2", In: "/usr/lib/" + versioned, Chain: []string{at + "/lib/ucx/" + old}},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
