@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"testing"
-
-	hpcelf "github.com/hpcenv/hpcenv/envs/elf"
 )
 
 // code of a container: kind 1 PTX, 2 machine code.
@@ -101,5 +99,4 @@ func TestUnknownCUDACode(t *testing.T) {
 	if f := read(t, spec{soname: "libk.so", sections: map[string][]byte{".nv_fatbin": good}, noShdr: true}.make()); f.CUDA != nil || f.CUDAProblem != "" {
 		t.Errorf("without section headers: %+v", f)
 	}
-	var _ hpcelf.Facts
 }

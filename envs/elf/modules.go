@@ -129,8 +129,12 @@ func match(prefix, dir string, words []string, depth int) (found []string, err e
 	}
 	for _, e := range entries {
 		at := path.Join(dir, e.Name())
+		is, err := path.Match(word, e.Name())
+		if err != nil {
+			return nil, fmt.Errorf("pattern %s: %w", word, err)
+		}
 		var more []string
-		switch is, _ := path.Match(word, e.Name()); {
+		switch {
 		case word == "**":
 			if e.IsDir() {
 				more, err = match(prefix, at, words, depth+1)

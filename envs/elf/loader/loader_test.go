@@ -147,7 +147,7 @@ func TestVerdictsAreTheLoaders(t *testing.T) {
 				}
 				libs.Add(int64(len(w.libs)))
 				for range 3 {
-					p := loader.Process{Program: w.program, LibraryPath: w.libraryPath(), Dir: pick(w.r, "/", "/work")}
+					p := loader.Process{Program: w.program, LibraryPath: w.libraryPath(), Dir: pick(w.r, "/", "/scratch")}
 					space, v, err := s.Start(p)
 					if err != nil || space == nil {
 						t.Fatalf("the program does not start: %v, %v", v, err)

@@ -103,7 +103,7 @@ func newWorld(t *testing.T, seed uint64, count int) *world {
 	w.name = word(w.r)
 	top := "/opt/" + w.name
 	w.dirs = []string{top + "/lib", top + "/lib/sub", top + "/plugins", top + "/" + triplet, "/plat/" + w.name + "/x86_64",
-		"/data/" + w.name, "/usr/local/lib", "/usr/lib", "/lib/x86_64-linux-gnu", "/work",
+		"/data/" + w.name, "/usr/local/lib", "/usr/lib", "/lib/x86_64-linux-gnu", "/scratch",
 		top + "/lib/glibc-hwcaps/x86-64-v2", "/usr/local/lib/glibc-hwcaps/x86-64-v2", "/data/" + w.name + "/glibc-hwcaps/x86-64-v3"}
 	for _, dir := range append([]string{"/etc", "/lib64", "/proc"}, w.dirs...) {
 		w.check(os.MkdirAll(filepath.Join(w.root, dir), 0o755))
