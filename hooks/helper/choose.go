@@ -265,6 +265,9 @@ func (s *submission) tell(c *chosen) {
 		if r.Problem != "" {
 			unfit = append(unfit, r.Nodes)
 		}
+		if r.Unused != "" {
+			say("warning: %s: %s", r.Nodes, r.Unused)
+		}
 		for _, w := range r.Warnings {
 			if !r.Kind.Assumed && !told[w] {
 				told[w] = true

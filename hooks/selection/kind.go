@@ -76,11 +76,19 @@ func NetworkLabel(kind string) string {
 	return kind
 }
 
+// unserved says why a kind without a Subdir gets nothing.
+func (k *Kind) unserved() string {
+	if k.Assumed {
+		return "its architecture is not known until it has told what it is, or has been up once"
+	}
+	return "hpcenv does not serve this machine"
+}
+
 // label: architecture, GPUs, fabric (Ethernet only if there is no other).
 func (k Kind) label() string {
 	words := []string{subdirLabels[k.Subdir]}
 	if words[0] == "" {
-		words[0] = "unserved machine"
+		words[0] = "unknown machine"
 		if k.Subdir != "" {
 			words[0] = k.Subdir
 		}

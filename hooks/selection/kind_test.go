@@ -106,7 +106,7 @@ func TestKindLabelOfUnknown(t *testing.T) {
 		kind Kind
 		want string
 	}{
-		{Kind{}, "unserved machine no network"},
+		{Kind{}, "unknown machine no network"},
 		{Kind{Subdir: "linux-64", GPU: true, Assumed: true}, "x86-64 GPU"},
 		{Kind{Subdir: "linux-64", Models: []string{"A100", "H100"}, GPU: true, Networks: []string{facts.InfiniBand, facts.RoCE, facts.Ethernet}}, "x86-64 A100+H100 InfiniBand+RoCE"},
 	} {
@@ -120,6 +120,26 @@ func TestKindLabelOfUnknown(t *testing.T) {
 	} {
 		if got := shortModel(model); got != want {
 			t.Errorf("%q: %q, want %q", model, got, want)
+		}
+	}
+}
+
+// A node that has never been up has the architecture that a feature names.
+func TestAssumedArchitecture(t *testing.T) {
+	for _, c := range []struct {
+		subdir   string
+		features []string
+		want     string
+	}{
+		{"", []string{"ib", "x86_64"}, "linux-64"},
+		{"", []string{"ARM64"}, "linux-aarch64"},
+		{"", []string{"x86_64", "aarch64"}, ""},
+		{"", []string{"aarch64", "x86_64", "aarch64"}, ""},
+		{"", []string{"ib"}, ""},
+		{"linux-64", []string{"aarch64"}, "linux-64"},
+	} {
+		if k := Assume(c.subdir, "", c.features); k.Subdir != c.want || !k.Assumed {
+			t.Errorf("%q, %q: %q, want %q", c.subdir, c.features, k.Subdir, c.want)
 		}
 	}
 }
