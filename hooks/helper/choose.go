@@ -252,6 +252,9 @@ func (s *submission) tell(c *chosen) {
 	if s.step {
 		return
 	}
+	if c.where.None {
+		return // Slurm has the word: it refuses the job, or knows nodes that are newer
+	}
 	say := func(format string, args ...any) {
 		fmt.Fprintf(s.stderr, "%s: hpcenv: %s\n", s.context, fmt.Sprintf(format, args...))
 	}
@@ -280,7 +283,7 @@ func (s *submission) tell(c *chosen) {
 		if f := c.feature(); f != "" {
 			next = "--constraint=" + f
 		}
-		say("warning: nothing of the lock fits %s, which may get the job and would refuse it; next: %s keeps it off them", strings.Join(unfit, ","), next)
+		say("warning: nothing of the lock fits %s, which may get the job and would refuse it; next: %s keeps it off them; details: hpcenv plan%s", strings.Join(unfit, ","), next, c.planArguments())
 	}
 	if !s.tty {
 		return

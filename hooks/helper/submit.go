@@ -2,6 +2,7 @@ package helper
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -169,7 +170,23 @@ func (s *submission) service(ctx context.Context, st *submitStore) (api.Service,
 
 // activateShell gives salloc's own shell the environment, if this host has it.
 func (s *submission) activateShell(ctx context.Context, p *pin.Pin, st *submitStore, out *records) {
-	on, err := decide(ctx, p, st.root, filepath.Join(DefaultRunDir, facts.RecordFile), os.LookupEnv)
+	record := filepath.Join(DefaultRunDir, facts.RecordFile)
+	on, err := decide(ctx, p, st.root, record, os.LookupEnv)
+	if err != nil && p.Plan != nil {
+		why := ""
+		var v *verdict
+		switch {
+		case !p.Plan.Decided && !p.Plan.AloneEach:
+			why = "which one is decided when the job's nodes are known"
+		case errors.As(err, &v) && (v.code == api.ExitNoFit || v.code == api.ExitLate):
+			f, _ := facts.Load(ctx, record) // without a record they were read now
+			why = fmt.Sprintf("this host (%s) is another kind of node than theirs", selection.KindOf(f, os.LookupEnv).Label)
+		}
+		if why != "" {
+			fmt.Fprintf(s.stderr, "salloc: hpcenv: this shell does not get the environment, the job's steps do: %s; a shell on a node: srun --pty bash\n", why)
+			return
+		}
+	}
 	var pl *place
 	if err == nil {
 		pl, err = locate(p, st.root, s.prefixRoot)

@@ -130,3 +130,35 @@ func shortModel(name string) string {
 	}
 	return strings.Join(words[:n], " ")
 }
+
+// Distinct is the label of a kind among the kinds of these rows that have the same
+// label, with what tells it from them: "x86-64 H100 InfiniBand, driver 520.61.05".
+func (k *Kind) Distinct(rows []Row) string {
+	said := func(k *Kind) []string {
+		out := []string{"driver " + k.Driver, "", fmt.Sprintf("pages of %d KiB", k.PageSize>>10), strings.Join(k.Ancestors[:min(1, len(k.Ancestors))], "")}
+		if k.Driver == "" {
+			out[0] = ""
+		}
+		for _, v := range k.Virtuals {
+			if v.Name == "__glibc" {
+				out[1] = "glibc " + v.Version
+			}
+		}
+		return append(out, "kind "+k.Digest[:min(6, len(k.Digest))])
+	}
+	own, same := said(k), []*Kind{}
+	for i := range rows {
+		if o := &rows[i].Kind; o.Label == k.Label && o.Digest != k.Digest {
+			same = append(same, o)
+		}
+	}
+	text := k.Label
+	for i := 0; i < len(own) && len(same) > 0; i++ {
+		left := slices.DeleteFunc(slices.Clone(same), func(o *Kind) bool { return said(o)[i] != own[i] })
+		if len(left) < len(same) && own[i] != "" {
+			text += ", " + own[i]
+			same = left
+		}
+	}
+	return text
+}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
@@ -78,8 +79,15 @@ func (a *app) planned(ctx context.Context, svc api.Service, req *api.PrepareRequ
 		return nil, a.unplanned(req.LockPath, o.Why)
 	}
 	if !a.json {
+		fmt.Fprintln(a.stderr, header(req.Lock))
+		a.headed = true
 		if err := a.matrix(o, nil); err != nil {
 			return nil, err
+		}
+		for _, r := range sortedRows(o.Plan) {
+			if r.Unused != "" {
+				fmt.Fprintf(a.stderr, "warning: %s: %s\n", r.Nodes, r.Unused)
+			}
 		}
 	}
 	var order []string
@@ -151,10 +159,24 @@ func together(results []*api.PrepareResult) *api.PrepareResult {
 	return &sum
 }
 
-// kindLine is how a row's nodes are called.
-func kindLine(r *selection.Row) string {
-	if r.Kind.Assumed {
-		return r.Kind.Label + " (assumed)"
+// kindLines are how the kinds of a plan are called, by digest: with what tells them
+// apart where the label alone does not.
+func kindLines(p *selection.Plan) map[string]string {
+	labels := map[string]int{}
+	for i := range p.Rows {
+		labels[p.Rows[i].Kind.Label]++
 	}
-	return r.Kind.Label
+	out := map[string]string{}
+	for i := range p.Rows {
+		k := &p.Rows[i].Kind
+		text := k.Label
+		if labels[text] > 1 {
+			text = k.Distinct(p.Rows)
+		}
+		if k.Assumed {
+			text += " (assumed)"
+		}
+		out[k.Digest] = text
+	}
+	return out
 }
