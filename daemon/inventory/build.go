@@ -12,6 +12,26 @@ import (
 	"github.com/hpcenv/hpcenv/slurm/queries"
 )
 
+// onlyPlatform is that of all nodes whose platform is known; "" if there are several.
+// Nodes that have never been up, such as a cloud's, are taken to have it.
+func onlyPlatform(nodes []queries.Node, told map[string]*facts.Facts) string {
+	only := ""
+	for _, n := range nodes {
+		p := n.Platform
+		if f := told[n.Name]; p == "" && f != nil {
+			p = f.Platform
+		}
+		switch {
+		case p == "" || p == only:
+		case only != "":
+			return ""
+		default:
+			only = p
+		}
+	}
+	return only
+}
+
 // Build makes a snapshot of what Slurm says of its nodes and what they told. A node
 // that told nothing, or that told of another architecture than it registered with
 // Slurm, is taken for what Slurm's resources and features say.
@@ -22,6 +42,7 @@ func Build(cluster string, nodes []queries.Node, partitions []queries.Partition,
 	known := map[*facts.Facts]selection.Kind{}
 	groups := map[string]*snapshot.Group{}
 	names := map[string][]string{}
+	only := onlyPlatform(nodes, told)
 	for _, n := range nodes {
 		var kind selection.Kind
 		if f := told[n.Name]; f != nil && (n.Arch == "" || n.Arch == f.Machine) {
@@ -35,6 +56,9 @@ func Build(cluster string, nodes []queries.Node, partitions []queries.Partition,
 			}
 		} else {
 			kind = selection.Assume(n.Platform, n.Gres, n.Features)
+			if kind.Subdir == "" && n.Arch == "" {
+				kind = selection.Assume(only, n.Gres, n.Features)
+			}
 		}
 		kinds[kind.Digest] = kind
 		key := strings.Join([]string{kind.Digest, n.Arch, n.Gres, strings.Join(n.Features, ","), strings.Join(n.Partitions, ",")}, "\x00")

@@ -129,7 +129,7 @@ func (c *Cluster) Names(w Where) (names, why []string, err error) {
 	}
 	s := scope.Of(scope.Submission{Program: "sbatch", Args: append(args, "--wrap=true")}, c.Scope())
 	if s.None {
-		return nil, nil, fmt.Errorf("%w: no node has all that was asked for", ErrWhere)
+		return nil, nil, fmt.Errorf("%w: %s", ErrWhere, strings.Join(s.Why, "; "))
 	}
 	if err := c.within(w); err != nil {
 		return nil, nil, err
@@ -172,7 +172,7 @@ func (c *Cluster) within(w Where) error {
 		}
 	}
 	if len(out) > 0 {
-		return fmt.Errorf("%w: of -w, %s is not in partition %s", ErrWhere, hostlist.Compress(out), w.Partition)
+		return fmt.Errorf("%w: %s (-w) is not in partition %s", ErrWhere, hostlist.Compress(out), w.Partition)
 	}
 	return nil
 }

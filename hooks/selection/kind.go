@@ -79,7 +79,7 @@ func NetworkLabel(kind string) string {
 // unserved says why a kind without a Subdir gets nothing.
 func (k *Kind) unserved() string {
 	if k.Assumed {
-		return "its architecture is not known until it has told what it is, or has been up once"
+		return "has no architecture that hpcenv serves, or was never up (a feature x86_64 or aarch64 in slurm.conf says which)"
 	}
 	return "hpcenv does not serve this machine"
 }

@@ -117,6 +117,11 @@ func (e *Error) Table() []string {
 				if torn && !slices.Contains(e.Tied, x.Environment) || named != "" && x.Environment != named {
 					continue
 				}
+				// What is to be said of several environments is said once.
+				if at := slices.IndexFunc(set, func(s said) bool { return s.text == x.Text() }); at >= 0 {
+					set[at].environment += ", " + x.Environment
+					continue
+				}
 				set = append(set, said{x.Environment, x.Text()})
 			}
 		}

@@ -299,9 +299,16 @@ func (a *app) details(o *planning.Overview, all bool) {
 	var order []string
 	for _, r := range sortedRows(o.Plan) {
 		if r.Choice == nil || all {
+			names, texts := map[string][]string{}, []string(nil) // what is to be said of several is said once
 			for i := range r.Rejected {
 				x := &r.Rejected[i]
-				fmt.Fprintf(a.stdout, "  %s: not %s: %s\n", r.Nodes, x.Environment, x.Text())
+				if names[x.Text()] == nil {
+					texts = append(texts, x.Text())
+				}
+				names[x.Text()] = append(names[x.Text()], x.Environment)
+			}
+			for _, text := range texts {
+				fmt.Fprintf(a.stdout, "  %s: not %s: %s\n", r.Nodes, strings.Join(names[text], ", "), text)
 			}
 		}
 		if r.Unused != "" {
