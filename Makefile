@@ -173,7 +173,8 @@ bench-lock: setup
 # Needs none of what build makes.
 bench-select:
 	$(GO) build -o $(BUILD)/amd64/selectbench ./contrib/bench/select
-	$(BUILD)/amd64/selectbench
+	CGO_ENABLED=0 $(GO) build -trimpath -o $(BUILD)/amd64/hpcenv ./cmd/hpcenv
+	$(BUILD)/amd64/selectbench $(CURDIR)/$(BUILD)/amd64/hpcenv
 
 clean:
 	rm -rf $(BUILD)
