@@ -32,7 +32,7 @@ func decide(ctx context.Context, p *pin.Pin, store, record string, env func(stri
 		return new(decision), nil
 	}
 	f, _ := facts.Load(ctx, record) // without a record they were read now
-	kind := selection.KindOf(f, env)
+	kind := selection.KindOf(f, p.Plan.Wish.Override)
 	n := &decider{pin: p, root: p.Within(store), cluster: store, kind: &kind}
 	if p.Store != "" {
 		n.cluster = p.Store
@@ -88,6 +88,7 @@ func (n *decider) resolve(env func(string) (string, bool)) error {
 	if err != nil {
 		return refuse(api.ExitUnreachable, "the cluster's nodes as they were when the job was submitted: %w; next: submit again", err)
 	}
+	c.Override(n.pin.Plan.Wish.Override)
 	var digests []string
 	for _, name := range names {
 		if k := c.KindOf(name); k != nil {
@@ -128,6 +129,7 @@ func (n *decider) changed(d *selection.Decision) error {
 	if err != nil {
 		return nil // what was known is gone; the fresh decision fits, and that is what counts
 	}
+	c.Override(n.pin.Plan.Wish.Override)
 	before := c.KindOf(nodeName())
 	if before == nil || before.Assumed {
 		return nil

@@ -133,7 +133,7 @@ func (s *submission) pin(ctx context.Context, st *submitStore, c *chosen) (*pin.
 	if _, err := rand.Read(token[:]); err != nil {
 		return nil, fmt.Errorf("random token: %w", err)
 	}
-	p := &pin.Pin{Lock: c.wanted.digest, LockPath: c.wanted.shown, Named: s.name != "", Step: s.step, Token: hex.EncodeToString(token[:]), Snapshot: c.cluster.Digest}
+	p := &pin.Pin{Lock: c.wanted.digest, LockPath: c.wanted.shown, Named: s.name != "" || s.nested() && c.wanted.inherited.Named, Step: s.step, Token: hex.EncodeToString(token[:]), Snapshot: c.cluster.Digest}
 	if st.own {
 		p.Store = st.root
 	}

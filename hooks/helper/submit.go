@@ -76,6 +76,15 @@ func (s *submission) run(ctx context.Context, stdout io.Writer) error {
 	if s.mode, err = selection.ParseCheck(s.check); err != nil {
 		return refuse(api.ExitUsage, "%w", err)
 	}
+	if s.nested() {
+		return s.runNested(ctx, stdout)
+	}
+	return s.choosePin(ctx, stdout)
+}
+
+// choosePin chooses what the job gets, sees that it is there, and hands the pin to the
+// plugin.
+func (s *submission) choosePin(ctx context.Context, stdout io.Writer) error {
 	wanted, err := s.wanted()
 	if err != nil {
 		return err

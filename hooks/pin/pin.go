@@ -108,6 +108,19 @@ func (p *Pin) Take(environment string) bool {
 	return false
 }
 
+// Of returns the pin's Choice of an environment; nil = it has none.
+func (p *Pin) Of(environment string) *Choice {
+	if p.Environment == environment {
+		return &p.Choice
+	}
+	for i := range p.Others {
+		if p.Others[i].Environment == environment {
+			return &p.Others[i]
+		}
+	}
+	return nil
+}
+
 // Overlay says where the files lie that activation adds to an environment, and
 // which state of their repositories the projects were in when the job was
 // submitted (the sources themselves stay live).
