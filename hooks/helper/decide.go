@@ -104,8 +104,15 @@ func (n *decider) resolve(env func(string) (string, bool)) error {
 
 // load reads what a kind is selected from that the plan does not have.
 func (n *decider) load(rules string) (*selection.Loaded, error) {
-	if n.pin.Description == "" {
+	if n.pin.Description == "" && !n.pin.Wish {
 		return nil, refuse(api.ExitLate, "what %s asks of nodes is not in the store; next: hpcenv prepare, and submit again", orUnknown(n.pin.LockPath))
+	}
+	r, err := planning.ReadRules(n.cluster, rules)
+	if err != nil {
+		return nil, err
+	}
+	if n.pin.Wish {
+		return &selection.Loaded{Environments: planning.OfWish(n.pin.Environment, n.pin.Platforms).Environments, Rules: r}, nil
 	}
 	data, err := prepared.Store{Root: n.root, Patient: true}.Description(n.pin.Lock, n.pin.Description)
 	if err != nil {
@@ -114,10 +121,6 @@ func (n *decider) load(rules string) (*selection.Loaded, error) {
 	d, err := planning.Decode(data)
 	if err != nil {
 		return nil, refuse(api.ExitUnreachable, "%w; next: tell the administrator", err)
-	}
-	r, err := planning.ReadRules(n.cluster, rules)
-	if err != nil {
-		return nil, err
 	}
 	return &selection.Loaded{Environments: d.Environments, Rules: r}, nil
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -14,9 +13,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
-	"github.com/hpcenv/hpcenv/envs/activation"
-	"github.com/hpcenv/hpcenv/hooks/facts"
-	"github.com/hpcenv/hpcenv/hooks/pin"
 	"github.com/hpcenv/hpcenv/hooks/selection"
 )
 
@@ -174,29 +170,4 @@ func (s *submission) service(ctx context.Context, st *submitStore) (api.Service,
 	}
 	client.Bring = s.deps.Bring
 	return client, nil
-}
-
-// activateShell gives salloc's own shell the environment, if this host has it.
-func (s *submission) activateShell(ctx context.Context, p *pin.Pin, st *submitStore, out *records) {
-	on, err := decide(ctx, p, st.root, filepath.Join(DefaultRunDir, facts.RecordFile), os.LookupEnv)
-	var pl *place
-	if err == nil {
-		pl, err = locate(p, st.root, s.prefixRoot)
-	}
-	if err == nil {
-		var result activation.Result
-		result, err = activation.Activate(ctx, activation.Input{
-			Env: os.Environ(), ID: p.ID, Platform: hostPlatform(), Prefix: pl.prefix, EnvName: p.Environment,
-			Static: pl.meta.Activation, Manifest: pl.manifest, ActDigest: p.Activation, Overlay: p.OverlayDir(hostPlatform()), Settings: on.settings, Scripts: activation.Options{Stderr: s.stderr},
-		})
-		if err == nil {
-			for _, note := range result.Notes {
-				fmt.Fprintf(s.stderr, "salloc: hpcenv: %s\n", note)
-			}
-			out.patch(result.Patch)
-			return
-		}
-	}
-	// The allocation is still worth having: its steps have the environment.
-	fmt.Fprintf(s.stderr, "salloc: hpcenv: this shell itself does not get the environment, the job's steps do: %v\n", err)
 }

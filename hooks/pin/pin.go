@@ -65,6 +65,9 @@ type Pin struct {
 	// what the lock asks of nodes; "" = the store does not have it.
 	Snapshot    string `json:"snap,omitempty"`
 	Description string `json:"desc,omitempty"`
+	// Wish: the lock names no environments (uv.lock), Environment is a wish; it asks
+	// nothing of nodes but their platform.
+	Wish bool `json:"wish,omitempty"`
 	// Store is set for a user's own store only. Nodes know the cluster's.
 	Store string `json:"store,omitempty"`
 	// Group is set if the environment lies in a group's part of the cluster's store:
