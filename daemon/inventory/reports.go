@@ -71,12 +71,16 @@ func (k *Keeper) NodeFacts(ctx context.Context, node string, from netip.Addr, da
 	}
 	sum := sha256.Sum256(data)
 	digest := hex.EncodeToString(sum[:])
+	names := k.names()
 	k.reports.mu.Lock()
 	defer k.reports.mu.Unlock()
 	if err := k.loadReports(); err != nil {
 		return err
 	}
 	r := &k.reports.file
+	if len(r.Nodes) >= maxNodes {
+		k.forget(names, 0)
+	}
 	if len(r.Nodes) >= maxNodes && r.Nodes[node].Facts == "" {
 		return fmt.Errorf("%w: %d nodes told theirs already", ErrReport, len(r.Nodes))
 	}
@@ -104,8 +108,10 @@ func (k *Keeper) Publish(ctx context.Context) error {
 
 // saveReports writes them, without facts that no node has any more.
 func (k *Keeper) saveReports() error {
+	names := k.names()
 	k.reports.mu.Lock()
 	defer k.reports.mu.Unlock()
+	k.forget(names, forgetAfter)
 	used := map[string]bool{}
 	for _, r := range k.reports.file.Nodes {
 		used[r.Facts] = true
@@ -124,6 +130,43 @@ func (k *Keeper) saveReports() error {
 	}
 	k.reports.dirty = false
 	return nil
+}
+
+// forgetAfter is how long what a node told is kept after Slurm has forgotten the node:
+// one that is only left out of slurm.conf for a while is known when it is back.
+const forgetAfter = 30 * 24 * time.Hour
+
+// names of the nodes that Slurm has; nil = it was not asked yet.
+func (k *Keeper) names() func(string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.nodes) == 0 {
+		return nil
+	}
+	nodes := k.nodes // replaced, never changed
+	var known map[string]bool
+	return func(name string) bool {
+		if known == nil {
+			known = make(map[string]bool, len(nodes))
+			for i := range nodes {
+				known[nodes[i].Name] = true
+			}
+		}
+		return known[name]
+	}
+}
+
+// forget drops what nodes told that Slurm does not have, if they told it that long ago:
+// nodes of a cloud come and go under ever new names. The lock is held.
+func (k *Keeper) forget(known func(string) bool, age time.Duration) {
+	if known == nil {
+		return
+	}
+	for name, r := range k.reports.file.Nodes {
+		if time.Since(time.Unix(r.At, 0)) >= age && !known(name) {
+			delete(k.reports.file.Nodes, name)
+		}
+	}
 }
 
 // loadReports reads them once. The lock is held.

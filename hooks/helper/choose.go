@@ -48,6 +48,10 @@ func (s *submission) choose(ctx context.Context, st *submitStore, w *wanted) (*c
 	if c.cluster, err = s.readCluster(ctx, st); err != nil {
 		return nil, err
 	}
+	overrides, err := s.overrides(c.cluster)
+	if err != nil {
+		return nil, err
+	}
 	c.where = scope.FromProcess(os.Getppid(), s.context, s.component, c.cluster.Scope())
 	d, err := s.describe(st, w, c)
 	if err != nil {
@@ -63,7 +67,7 @@ func (s *submission) choose(ctx context.Context, st *submitStore, w *wanted) (*c
 	}
 	in := selection.Input{
 		Environments: d.Environments, Groups: groups, Rules: c.cluster.Rules,
-		Wish: selection.Wish{Environment: w.name, GPU: c.where.GPUs, MultiNode: c.where.MultiNode, Partitions: c.where.Partitions, Check: s.mode},
+		Wish: selection.Wish{Environment: w.name, GPU: c.where.GPUs, MultiNode: c.where.MultiNode, Partitions: c.where.Partitions, Check: s.mode, Overrides: overrides},
 	}
 	if c.plan, err = s.selected(in, c); err != nil {
 		return nil, s.unplanned(c, err)

@@ -2,12 +2,10 @@ package helper
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -15,9 +13,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
-	"github.com/hpcenv/hpcenv/envs/activation"
-	"github.com/hpcenv/hpcenv/hooks/facts"
-	"github.com/hpcenv/hpcenv/hooks/pin"
 	"github.com/hpcenv/hpcenv/hooks/selection"
 )
 
@@ -77,6 +72,15 @@ func (s *submission) run(ctx context.Context, stdout io.Writer) error {
 	if s.mode, err = selection.ParseCheck(s.check); err != nil {
 		return refuse(api.ExitUsage, "%w", err)
 	}
+	if s.nested() {
+		return s.runNested(ctx, stdout)
+	}
+	return s.choosePin(ctx, stdout)
+}
+
+// choosePin chooses what the job gets, sees that it is there, and hands the pin to the
+// plugin.
+func (s *submission) choosePin(ctx context.Context, stdout io.Writer) error {
 	wanted, err := s.wanted()
 	if err != nil {
 		return err
@@ -166,45 +170,4 @@ func (s *submission) service(ctx context.Context, st *submitStore) (api.Service,
 	}
 	client.Bring = s.deps.Bring
 	return client, nil
-}
-
-// activateShell gives salloc's own shell the environment, if this host has it.
-func (s *submission) activateShell(ctx context.Context, p *pin.Pin, st *submitStore, out *records) {
-	record := filepath.Join(DefaultRunDir, facts.RecordFile)
-	on, err := decide(ctx, p, st.root, record, os.LookupEnv)
-	if err != nil && p.Plan != nil {
-		why := ""
-		var v *verdict
-		switch {
-		case !p.Plan.Decided && !p.Plan.AloneEach:
-			why = "which one is decided when the job's nodes are known"
-		case errors.As(err, &v) && (v.code == api.ExitNoFit || v.code == api.ExitLate):
-			f, _ := facts.Load(ctx, record) // without a record they were read now
-			why = fmt.Sprintf("this host (%s) is another kind of node than theirs", selection.KindOf(f, os.LookupEnv).Label)
-		}
-		if why != "" {
-			fmt.Fprintf(s.stderr, "salloc: hpcenv: this shell does not get the environment, the job's steps do: %s; a shell on a node: srun --pty bash\n", why)
-			return
-		}
-	}
-	var pl *place
-	if err == nil {
-		pl, err = locate(p, st.root, s.prefixRoot)
-	}
-	if err == nil {
-		var result activation.Result
-		result, err = activation.Activate(ctx, activation.Input{
-			Env: os.Environ(), ID: p.ID, Platform: hostPlatform(), Prefix: pl.prefix, EnvName: p.Environment,
-			Static: pl.meta.Activation, Manifest: pl.manifest, ActDigest: p.Activation, Overlay: p.OverlayDir(hostPlatform()), Settings: on.settings, Scripts: activation.Options{Stderr: s.stderr},
-		})
-		if err == nil {
-			for _, note := range result.Notes {
-				fmt.Fprintf(s.stderr, "salloc: hpcenv: %s\n", note)
-			}
-			out.patch(result.Patch)
-			return
-		}
-	}
-	// The allocation is still worth having: its steps have the environment.
-	fmt.Fprintf(s.stderr, "salloc: hpcenv: this shell itself does not get the environment, the job's steps do: %v\n", err)
 }

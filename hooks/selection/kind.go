@@ -18,7 +18,7 @@ func KindOf(f *facts.Facts, env func(string) (string, bool)) Kind {
 	k := Kind{
 		Subdir:    f.Platform,
 		Virtuals:  facts.Virtuals(f, env),
-		Ancestors: facts.VirtualAncestors(f, env),
+		Ancestors: facts.OverrideAncestors(f.CPU.Ancestors, env),
 		PageSize:  f.PageSize,
 		Networks:  activeNetworks(f.Networks),
 	}

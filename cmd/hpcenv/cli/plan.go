@@ -92,6 +92,10 @@ func (a *app) plan(ctx context.Context, path string, f planFlags) error {
 			return err
 		}
 	}
+	overrides, err := a.overrides(c)
+	if err != nil {
+		return err
+	}
 	names, why, err := c.Names(f.where)
 	if errors.Is(err, planning.ErrWhere) {
 		return api.Errorf(api.ExitUsage, "%v\nnext: hpcenv nodes lists them", err)
@@ -110,7 +114,7 @@ func (a *app) plan(ctx context.Context, path string, f planFlags) error {
 		d = planning.OfWish(req.Environments[0], c.Subdirs(names))
 	}
 	groups, _ := c.Groups(names)
-	o, err := planning.Plan(d, groups, c.Rules, selection.Wish{Environment: f.environment, GPU: f.gpu, Partitions: partitionsOf(f.where)})
+	o, err := planning.Plan(d, groups, c.Rules, selection.Wish{Environment: f.environment, GPU: f.gpu, Partitions: partitionsOf(f.where), Overrides: overrides})
 	if err != nil {
 		return api.Errorf(api.ExitUsage, "%s: %v", req.LockPath, err)
 	}

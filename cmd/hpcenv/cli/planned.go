@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
@@ -30,6 +31,21 @@ func (a *app) cluster() (*planning.Cluster, error) {
 		return nil, nil
 	}
 	return found, nil
+}
+
+// overrides are the CONDA_OVERRIDE_ variables of this process; they make the cluster's
+// nodes what they stand for, as for a submission, and that they are set is said.
+func (a *app) overrides(c *planning.Cluster) (map[string]string, error) {
+	set, err := selection.Overrides(os.LookupEnv)
+	if err != nil {
+		return nil, api.Errorf(api.ExitUsage, "%v", err)
+	}
+	if note := selection.OverrideNote(set); note != "" {
+		wish := selection.Wish{Overrides: set}
+		c.Override(wish.Override)
+		fmt.Fprintln(a.stderr, "note:", note)
+	}
+	return set, nil
 }
 
 // clusterNow is cluster; where nothing is known yet, the service asks Slurm.
@@ -69,8 +85,12 @@ func (a *app) planned(ctx context.Context, svc api.Service, req *api.PrepareRequ
 	if c == nil || err != nil {
 		return same, err
 	}
+	overrides, err := a.overrides(c)
+	if err != nil {
+		return nil, err
+	}
 	groups, _ := c.Groups(c.All())
-	o, err := planning.Plan(d, groups, c.Rules, selection.Wish{})
+	o, err := planning.Plan(d, groups, c.Rules, selection.Wish{Overrides: overrides})
 	if err != nil {
 		return nil, api.Errorf(api.ExitUsage, "%s: %v", req.LockPath, err)
 	}
