@@ -266,7 +266,8 @@ func (s *submission) tell(c *chosen) {
 		say("warning: %s", w)
 	}
 	var unfit []string
-	told := map[string]bool{}
+	var warnings []string
+	nodes := map[string][]string{} // by warning
 	for i := range c.plan.Rows {
 		r := &c.plan.Rows[i]
 		if r.Problem != "" {
@@ -276,11 +277,18 @@ func (s *submission) tell(c *chosen) {
 			say("warning: %s: %s", r.Nodes, r.Unused)
 		}
 		for _, w := range r.Warnings {
-			if !r.Kind.Assumed && !told[w] {
-				told[w] = true
-				say("warning: %s: %s", r.Nodes, w)
+			if r.Kind.Assumed {
+				continue
 			}
+			if nodes[w] == nil {
+				warnings = append(warnings, w)
+			}
+			nodes[w] = append(nodes[w], r.Nodes)
 		}
+	}
+	for _, w := range warnings {
+		slices.Sort(nodes[w])
+		say("warning: %s: %s", strings.Join(nodes[w], ","), w)
 	}
 	if len(unfit) > 0 {
 		next := "--exclude=" + strings.Join(unfit, ",")
