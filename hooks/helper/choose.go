@@ -248,6 +248,12 @@ func (c *chosen) planArguments() string {
 	} else if !c.where.Every {
 		out += " -w " + shellword.Quote(hostlist.Compress(c.where.Nodes))
 	}
+	if c.where.Partition != "" && c.where.All && strings.Contains(c.where.Asked, "--nodelist=") {
+		out += " -w " + shellword.Quote(hostlist.Compress(c.where.Nodes))
+	}
+	if c.where.GPUs {
+		out += " --gpus"
+	}
 	return out
 }
 
@@ -307,7 +313,11 @@ func (s *submission) tell(c *chosen) {
 				n += c.plan.Rows[i].Count
 			}
 		}
-		say("%s (%s) ready for %d nodes of %s", e.name, short(e.digest), n, c.place())
+		nodes := fmt.Sprintf("%d nodes", n)
+		if n == 1 {
+			nodes = "1 node"
+		}
+		say("%s (%s) ready for %s of %s", e.name, short(e.digest), nodes, c.place())
 	}
 }
 

@@ -116,6 +116,8 @@ func exitCode(err error) int {
 	return api.ExitFailed
 }
 
+// nodeName is Slurm's name for this host, where Slurm tells; else what slurmd itself
+// looks for in slurm.conf: the host's name without its domain.
 func nodeName() string {
 	if n := os.Getenv("SLURMD_NODENAME"); n != "" {
 		return n
@@ -124,6 +126,7 @@ func nodeName() string {
 	if err != nil {
 		return "this host"
 	}
+	n, _, _ = strings.Cut(n, ".")
 	return n
 }
 

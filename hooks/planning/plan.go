@@ -55,6 +55,12 @@ func Plan(d *Description, groups []selection.Group, rules selection.Rules, wish 
 		if all.Wire != nil && all.Wire.Family != "" {
 			out.Reason += " (" + all.Wire.String() + ")"
 		}
+		for i := range all.Rows {
+			r := &all.Rows[i]
+			if alone := out.Plan.Row(r.Kind.Digest); alone != nil && alone.Choice != nil && r.Choice != nil && alone.Choice.Environment != r.Choice.Environment {
+				out.Reason += fmt.Sprintf("; then %s on %s (%s)", r.Choice.Environment, r.Nodes, r.Because)
+			}
+		}
 		for _, w := range all.Warnings {
 			out.Reason += "; " + w
 		}
