@@ -130,7 +130,7 @@ roots:
 
 # It ends with how good the answers of slurm/scope were.
 cluster: | $(RESULTS)
-	LOGS=TestScope contrib/ci/gotest.sh $(RESULTS)/cluster.json -tags cluster -count=1 -timeout 25m ./slurm/clustertest/...
+	LOGS=TestScope contrib/ci/gotest.sh $(RESULTS)/cluster.json -tags cluster -count=1 -timeout 35m ./slurm/clustertest/...
 	HPCENV_TEST_AARCH64=no HPCENV_TEST_START=--container-tmpfs contrib/ci/gotest.sh $(RESULTS)/cluster-tmpfs.json \
 		-tags cluster -count=1 -timeout 10m -run '$(MODE_STORIES)' ./slurm/clustertest/...
 	HPCENV_TEST_AARCH64=no HPCENV_TEST_START='--mount host' contrib/ci/gotest.sh $(RESULTS)/cluster-host.json \
@@ -173,7 +173,8 @@ bench-lock: setup
 # Needs none of what build makes.
 bench-select:
 	$(GO) build -o $(BUILD)/amd64/selectbench ./contrib/bench/select
-	$(BUILD)/amd64/selectbench
+	CGO_ENABLED=0 $(GO) build -trimpath -o $(BUILD)/amd64/hpcenv ./cmd/hpcenv
+	$(BUILD)/amd64/selectbench $(CURDIR)/$(BUILD)/amd64/hpcenv
 
 clean:
 	rm -rf $(BUILD)

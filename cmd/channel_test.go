@@ -48,7 +48,7 @@ func packages() []condatest.Package {
 	}
 	var out []condatest.Package
 	for _, subdir := range []string{"linux-64", "linux-aarch64"} {
-		for _, name := range []string{"tool", "slow", "wrong", "gone", "cut", "closed"} {
+		for _, name := range []string{"tool", "slow", "wrong", "gone", "cut", "closed", "gpu"} {
 			out = append(out, script(name, subdir))
 		}
 	}
@@ -215,6 +215,9 @@ func (c *channel) lock(envs []string, local string) (string, error) {
 		data := c.files[filepath.Base(filepath.Dir(location))+"/"+filepath.Base(location)]
 		sum := sha256.Sum256(data)
 		fmt.Fprintf(&records, "- conda: %s\n  sha256: %s\n  size: %d\n", location, hex.EncodeToString(sum[:]), len(data))
+		if strings.HasPrefix(filepath.Base(location), "gpu-") {
+			records.WriteString("  depends:\n  - __cuda >=12\n")
+		}
 		if local != "" { // nothing follows from a path
 			name, rest, _ := strings.Cut(filepath.Base(location), "-")
 			version, _, _ := strings.Cut(rest, "-")

@@ -89,7 +89,8 @@ func setup(t *testing.T, env *testscript.Env) error {
 	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
 		return err
 	}
-	scontrol := "#!/bin/sh\ncase \"$2\" in\nnode) cat " + dir + "/nodes;;\nconfig) echo 'ClusterName = story';;\nesac\n"
+	scontrol := "#!/bin/sh\ncase \"$*\" in\n*'show node'*) cat " + dir + "/nodes;;\n*'show partition'*) echo 'PartitionName=p Default=YES Nodes=ALL State=UP';;\n" +
+		"*'show config'*) printf 'ClusterName = story\\nJobSubmitPlugins = (null)\\nCliFilterPlugins = (null)\\n';;\nesac\n"
 	if err := os.WriteFile(filepath.Join(dir, "bin", "scontrol"), []byte(scontrol), 0o755); err != nil {
 		return err
 	}

@@ -70,6 +70,7 @@ text 644 "$here/slurm/cli_filter.lua" "$prefix/share/hpcenv/cli_filter.lua"
 text 644 "$here/slurm/job_submit.lua" "$prefix/share/hpcenv/job_submit.lua"
 put 644 "$here/../README.md" "$prefix/share/doc/hpcenv/README.md"
 text 644 "$here/administrators.md" "$prefix/share/doc/hpcenv/administrators.md"
+text 644 "$here/mixed-clusters.md" "$prefix/share/doc/hpcenv/mixed-clusters.md"
 if [ -e "$build/hpcenvd" ]; then
 	put 755 "$build/hpcenvd" "$prefix/bin/hpcenvd"
 	text 644 "$here/systemd/hpcenvd.service" "$units/hpcenvd.service"

@@ -26,7 +26,7 @@ func TestInstall(t *testing.T) {
 			"/usr/bin/hpcenv", "/usr/bin/hpcenvd", "/usr/libexec/hpcenv/hpcenv", "/usr/libexec/hpcenv/prolog", "/usr/libexec/hpcenv/epilog",
 			"/usr/lib/slurm/hpcenv_spank.so", "/usr/lib/systemd/system/hpcenvd.service", "/usr/lib/systemd/system/opt-hpcenv-e.mount",
 			"/usr/lib/systemd/system/hpcenv-build.service", "/usr/lib/systemd/system/hpcenv-facts.service",
-			"/usr/share/doc/hpcenv/administrators.md", "/usr/share/hpcenv/examples/profile.sh",
+			"/usr/share/doc/hpcenv/administrators.md", "/usr/share/doc/hpcenv/mixed-clusters.md", "/usr/share/hpcenv/examples/profile.sh",
 			"/usr/share/hpcenv/cli_filter.lua", "/usr/share/hpcenv/job_submit.lua",
 			"/usr/share/hpcenv/examples/hpcenvd.yaml", "/usr/share/hpcenv/examples/hpcenv.conf", "/opt/hpcenv/e", "/etc/hpcenv",
 		}},

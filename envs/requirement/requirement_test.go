@@ -227,3 +227,31 @@ func BenchmarkCheck(b *testing.B) {
 		}
 	}
 }
+
+// What a node has is said once, and what is asked with all who ask it.
+func TestTexts(t *testing.T) {
+	n := zen4()
+	n.Virtuals["__cuda"], n.Driver = requirement.Virtual{Name: "__cuda", Version: "11.8", Build: "0"}, "520.61.05"
+	var list []requirement.Judged
+	for _, r := range []requirement.Requirement{
+		{Spec: "__cuda >=12", Source: requirement.Depends, Packages: []string{"cupy 13.4.1"}},
+		{Spec: "__glibc >=99", Source: requirement.Depends, Packages: []string{"python 3.13.0"}},
+		{Spec: "__cuda  >=12", Source: requirement.Constrains, Packages: []string{"cuda-version 12.9"}},
+		{Spec: "__cuda >=12.2", Source: requirement.Manifest},
+		{Spec: "__cuda >>12", Source: requirement.Depends, Packages: []string{"odd 3.1"}},
+	} {
+		list = append(list, requirement.Judged{Requirement: r, Verdict: requirement.Check(r, n)})
+	}
+	got := requirement.Texts(list, n)
+	if len(got) != 3 || !strings.Contains(got[0], "odd 3.1") ||
+		got[1] != "has driver 520.61.05 (__cuda 11.8), needs __cuda >=12 (cuda-version 12.9, cupy 13.4.1) and __cuda >=12.2 (the manifest's system requirements)" ||
+		got[2] != "has glibc "+n.Virtuals["__glibc"].Version+", needs __glibc >=99 (python 3.13.0)" {
+		t.Errorf("%q", got)
+	}
+	if got := requirement.Texts(list[:1], n); len(got) != 1 || got[0] != requirement.Text(list[0].Requirement, list[0].Verdict, n) {
+		t.Errorf("one: %q", got)
+	}
+	if list[0].Requirement.Packages[0] != "cupy 13.4.1" || len(list[0].Requirement.Packages) != 1 {
+		t.Errorf("the requirement was changed: %+v", list[0].Requirement)
+	}
+}

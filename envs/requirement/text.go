@@ -3,6 +3,7 @@ package requirement
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -30,30 +31,89 @@ func (r Requirement) By() string {
 // Text says what a node has and what is asked of it, behind the node's name:
 // "has driver 520.61.05 (__cuda 11.8), needs __cuda >=12 (cuda-version 12.9)".
 func Text(r Requirement, v Verdict, n Node) string {
-	if v.Problem != "" {
-		return v.Problem
-	}
-	needs := fmt.Sprintf("needs %s (%s)", r.needs(), r.By())
-	name := v.Name
 	switch {
-	case v.State == Assumed && v.Found == nil:
-		return fmt.Sprintf("is taken to have %s, of which nothing is known, %s", name, needs)
-	case v.State == Assumed:
-		return fmt.Sprintf("is taken to have %s in a version that fits, as its own is not known, %s", name, needs)
-	case v.Found != nil:
-		return "has " + v.Found.text(n) + ", " + needs
-	case v.State == Met:
-		return fmt.Sprintf("has no %s, so that %s does not bind it (%s)", name, r.needs(), r.By())
-	case name == "__cuda" && n.Driver != "":
-		return fmt.Sprintf("has driver %s, of which it is not known what CUDA it serves (no %s), %s", n.Driver, name, needs)
-	case name == "__cuda_arch" && n.Driver != "":
-		return fmt.Sprintf("has driver %s, and no GPU of a known compute capability (no %s), %s", n.Driver, name, needs)
-	case name == "__cuda" || name == "__cuda_arch":
-		return fmt.Sprintf("has no GPU driver (no %s), %s", name, needs)
-	case name == "__glibc":
-		return fmt.Sprintf("has no glibc, %s", needs)
+	case v.Problem != "":
+		return v.Problem
+	case v.State == Met && v.Found == nil:
+		return fmt.Sprintf("has no %s, so that %s does not bind it (%s)", v.Name, r.needs(), r.By())
 	}
-	return fmt.Sprintf("has no %s, %s", name, needs)
+	return fmt.Sprintf("%s, needs %s (%s)", v.has(n), r.needs(), r.By())
+}
+
+// Judged is a requirement with what Check said of it.
+type Judged struct {
+	Requirement Requirement
+	Verdict     Verdict
+}
+
+// Texts is Text of several verdicts over one node, in their order, where what it has
+// is said once with all that is asked: "has driver 520.61.05 (__cuda 11.8), needs
+// __cuda >=12 (cuda-version 12.9, cupy 13.4.1) and __cuda >=12.2 (the manifest's
+// system requirements)".
+func Texts(list []Judged, n Node) []string {
+	type asked struct {
+		has   string
+		needs []Requirement
+	}
+	var said []*asked
+	var out []string
+	for _, j := range list {
+		if j.Verdict.Problem != "" || j.Verdict.State == Met {
+			out = append(out, Text(j.Requirement, j.Verdict, n))
+			continue
+		}
+		has, r := j.Verdict.has(n), j.Requirement
+		i := slices.IndexFunc(said, func(a *asked) bool { return a.has == has })
+		if i < 0 {
+			i, said = len(said), append(said, &asked{has: has})
+		}
+		a := said[i]
+		same := slices.IndexFunc(a.needs, func(o Requirement) bool {
+			return o.needs() == r.needs() && len(o.Packages) > 0 && len(r.Packages) > 0
+		})
+		if same < 0 {
+			a.needs = append(a.needs, r)
+			continue
+		}
+		o := &a.needs[same]
+		o.Packages, o.More = slices.Concat(o.Packages, r.Packages), o.More+r.More
+		slices.Sort(o.Packages)
+		o.Packages = slices.Compact(o.Packages)
+	}
+	for _, a := range said {
+		var needs []string
+		for _, r := range a.needs {
+			needs = append(needs, fmt.Sprintf("%s (%s)", r.needs(), r.By()))
+		}
+		last := needs[len(needs)-1]
+		if others := needs[:len(needs)-1]; len(others) > 0 {
+			last = strings.Join(others, ", ") + " and " + last
+		}
+		out = append(out, a.has+", needs "+last)
+	}
+	return out
+}
+
+// has is what a node has in place of what is asked.
+func (v *Verdict) has(n Node) string {
+	switch name := v.Name; {
+	case v.State == Assumed && v.Found == nil:
+		return fmt.Sprintf("is taken to have %s, of which nothing is known", name)
+	case v.State == Assumed:
+		return fmt.Sprintf("is taken to have %s in a version that fits, as its own is not known", name)
+	case v.Found != nil:
+		return "has " + v.Found.text(n)
+	case name == "__cuda" && n.Driver != "":
+		return fmt.Sprintf("has driver %s, of which it is not known what CUDA it serves (no %s)", n.Driver, name)
+	case name == "__cuda_arch" && n.Driver != "":
+		return fmt.Sprintf("has driver %s, and no GPU of a known compute capability (no %s)", n.Driver, name)
+	case name == "__cuda" || name == "__cuda_arch":
+		return fmt.Sprintf("has no GPU driver (no %s)", name)
+	case name == "__glibc":
+		return "has no glibc"
+	default:
+		return "has no " + name
+	}
 }
 
 // needs is the spec for people: what a platform has is the least that a node must

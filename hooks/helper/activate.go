@@ -20,6 +20,7 @@ import (
 	"github.com/hpcenv/hpcenv/hooks/pin"
 	"github.com/hpcenv/hpcenv/hooks/prepared"
 	"github.com/hpcenv/hpcenv/internal/shellword"
+	"github.com/hpcenv/hpcenv/slurm/hostlist"
 )
 
 // activateFlags name what the shim knows of the step.
@@ -84,8 +85,10 @@ func activate(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 			fmt.Fprintln(stderr, "hpcenv: "+note)
 		}
 	}
-	for _, w := range on.warnings {
-		fmt.Fprintf(stderr, "hpcenv: %s: warning: %s\n", nodeName(), w)
+	if f.warns(p, os.LookupEnv) {
+		for _, w := range on.warnings {
+			fmt.Fprintf(stderr, "hpcenv: %s: warning: %s\n", nodeName(), w)
+		}
 	}
 	out := newRecords(stdout)
 	if !p.Step {
@@ -219,4 +222,26 @@ func orUnknown(path string) string {
 		return "the lock"
 	}
 	return path
+}
+
+// warns tells whether this step is the one that shows a node's warnings, so that a
+// job shows each once per node: the batch script for its own node, else the job's
+// first step. A step that chose its environment itself always does. What sbatch said
+// names all nodes, also those that only later steps use.
+func (f *activateFlags) warns(p *pin.Pin, env func(string) (string, bool)) bool {
+	if p.Step || f.batch {
+		return true
+	}
+	if f.step != "0" {
+		return false
+	}
+	if kind, _ := env("ENVIRONMENT"); kind != "BATCH" {
+		return true
+	}
+	if _, het := env("SLURM_HET_SIZE"); het {
+		return true // the first node of a component need not be the batch script's
+	}
+	list, _ := env("SLURM_JOB_NODELIST")
+	names, err := hostlist.Expand(list)
+	return err != nil || len(names) == 0 || names[0] != nodeName()
 }

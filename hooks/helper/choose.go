@@ -170,11 +170,11 @@ func (s *submission) unplanned(c *chosen, err error) error {
 	if err := s.broken(c, refusal); err != nil {
 		return err
 	}
-	sentence := refusal.Sentence()
-	if refusal.Class == selection.ErrNoFit && !c.where.All {
-		sentence = fmt.Sprintf("no node of %s fits", c.place())
+	sentence := lock + ": " + refusal.Sentence()
+	if refusal.Class == selection.ErrNoFit && (!c.where.All || c.where.Partition != "" && !refusal.Plan.Fits()) {
+		sentence = fmt.Sprintf("no node of %s fits %s", c.place(), lock)
 	}
-	text := fmt.Sprintf("%s: %s; nothing was submitted", lock, sentence)
+	text := sentence + "; nothing was submitted"
 	for _, line := range refusal.Table() {
 		text += "\n  " + line
 	}
@@ -263,18 +263,26 @@ func (s *submission) tell(c *chosen) {
 		say("warning: %s", w)
 	}
 	var unfit []string
-	told := map[string]bool{}
+	var warnings []string
+	nodes := map[string][]string{} // by warning
 	for i := range c.plan.Rows {
 		r := &c.plan.Rows[i]
 		if r.Problem != "" {
 			unfit = append(unfit, r.Nodes)
 		}
 		for _, w := range r.Warnings {
-			if !r.Kind.Assumed && !told[w] {
-				told[w] = true
-				say("warning: %s: %s", r.Nodes, w)
+			if r.Kind.Assumed {
+				continue
 			}
+			if nodes[w] == nil {
+				warnings = append(warnings, w)
+			}
+			nodes[w] = append(nodes[w], r.Nodes)
 		}
+	}
+	for _, w := range warnings {
+		slices.Sort(nodes[w])
+		say("warning: %s: %s", strings.Join(nodes[w], ","), w)
 	}
 	if len(unfit) > 0 {
 		next := "--exclude=" + strings.Join(unfit, ",")

@@ -90,10 +90,16 @@ func (n *decider) resolve(env func(string) (string, bool)) error {
 	}
 	c.Override(n.pin.Plan.Wish.Override)
 	var digests []string
+	of := map[string][]string{}
 	for _, name := range names {
 		if k := c.KindOf(name); k != nil {
 			digests = append(digests, k.Digest)
+			of[k.Digest] = append(of[k.Digest], name)
 		}
+	}
+	n.pin.Plan.Names = map[string]string{}
+	for digest, names := range of {
+		n.pin.Plan.Names[digest] = hostlist.Compress(names)
 	}
 	done, err := n.pin.Plan.Resolve(digests)
 	if err == nil {

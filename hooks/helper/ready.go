@@ -14,7 +14,6 @@ import (
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/hooks/pin"
 	"github.com/hpcenv/hpcenv/hooks/prepared"
-	"github.com/hpcenv/hpcenv/hooks/selection"
 	"github.com/hpcenv/hpcenv/internal/shellword"
 )
 
@@ -236,13 +235,4 @@ func (s *submission) pinChoice(ctx context.Context, st *submitStore, e *environm
 	var err error
 	one.Overlay, err = s.overlay(ctx, st, e.wanted, e.readiness)
 	return one, err
-}
-
-// problem is what a plan's row says of nodes that get nothing.
-func problem(r *selection.Row) string {
-	var out []string
-	for i := range r.Rejected {
-		out = append(out, r.Rejected[i].Environment+" "+r.Rejected[i].Text())
-	}
-	return strings.Join(out, "; ")
 }

@@ -131,13 +131,14 @@ func (s *selector) candidate(env *Environment, plat *Candidate, g *Group, node r
 
 // unmet lists what a kind lacks.
 func (s *selector) unmet(plat *Candidate, k *Kind, node requirement.Node) []string {
-	var out []string
+	var unmet []requirement.Judged
 	for i := range plat.Requirements {
 		r := &plat.Requirements[i]
 		if v := s.check(r, node); !v.OK() {
-			out = append(out, requirement.Text(*r, v, node))
+			unmet = append(unmet, requirement.Judged{Requirement: *r, Verdict: v})
 		}
 	}
+	out := requirement.Texts(unmet, node)
 	if plat.Stack.GPU && !k.usableGPU() && len(out) == 0 {
 		out = append(out, fmt.Sprintf("has no usable GPU, needs one (%s)", cmp.Or(plat.Stack.GPUPackage, "the manifest's system requirements")))
 	}

@@ -28,8 +28,8 @@ const namedPackages = 3
 // priority among several of one subdir; without one, the platform that is called
 // like its subdir comes first (it asks the least), then by name.
 //
-// The error wraps project.ErrManifest: the lock has an environment that the
-// manifest has not, so that nobody can tell whether it may be taken unasked.
+// An environment that the manifest has not (a lock that is taken as it is, --frozen) is
+// there for those who name it. The error wraps project.ErrManifest.
 func OfLock(lock *lockfile.Lock, proj *project.Project) ([]Environment, error) {
 	if lock.Format != lockfile.FormatPixi {
 		proj = nil
@@ -38,18 +38,26 @@ func OfLock(lock *lockfile.Lock, proj *project.Project) ([]Environment, error) {
 	for _, env := range lock.Environments {
 		e := Environment{Name: env.Name, Platforms: []Candidate{}}
 		var declared []project.Platform
-		if proj != nil {
-			hasDefault, err := proj.Default(env.Name)
-			if err != nil {
+		of := proj
+		var hasDefault bool
+		if of != nil {
+			var err error
+			var unknown *project.UnknownEnvironmentError
+			if hasDefault, err = of.Default(env.Name); errors.As(err, &unknown) {
+				e.Explicit, of = true, nil
+			} else if err != nil {
 				return nil, fmt.Errorf("the lock's environments: %w", err)
 			}
+		}
+		if of != nil {
+			var err error
 			e.Explicit = !hasDefault
 			e.Rank = 1 + slices.Index(proj.Preferred, env.Name)
 			if declared, err = proj.PlatformsOf(env.Name); err != nil {
 				return nil, fmt.Errorf("the lock's environments: %w", err)
 			}
 		}
-		if err := e.add(lock.Version, env, proj, declared); err != nil {
+		if err := e.add(lock.Version, env, of, declared); err != nil {
 			return nil, fmt.Errorf("the lock's environments: %w", err)
 		}
 		out = append(out, e)

@@ -23,6 +23,8 @@ type PinnedPlan struct {
 	// Wish and the digest of the rules, for kinds that the plan does not have.
 	Wish  Wish
 	Rules string
+	// Names of nodes by the digest of their kind, for messages; it does not travel.
+	Names map[string]string
 
 	choices []Choice
 	// site are the variables of the site's rules, each row once.
@@ -141,7 +143,7 @@ func (p *PinnedPlan) Resolve(digests []string) (*PinnedPlan, error) {
 	wires, mixed, out := resolve(sets)
 	switch out {
 	case ambiguous:
-		return nil, fmt.Errorf("%w on the nodes that the job got (kinds %s); next: name one with --env-name", ErrAmbiguous, strings.Join(kinds, ", "))
+		return nil, fmt.Errorf("%w on the nodes that the job got (%s); next: name one with --env-name", ErrAmbiguous, p.names(kinds))
 	case apart:
 		return nil, fmt.Errorf("%w: %s; next: --env-name=NAME of one that all have (hpcenv plan shows them), or --constraint for nodes of one kind", ErrFamilies, p.describe(kinds))
 	}
@@ -175,9 +177,24 @@ func (p *PinnedPlan) describe(kinds []string) string {
 				names = append(names, fmt.Sprintf("%s (%s)", p.choices[o.choice].Environment, o.wire))
 			}
 		}
-		parts = append(parts, fmt.Sprintf("kind %s has %s", d, strings.Join(slices.Compact(names), " or ")))
+		parts = append(parts, fmt.Sprintf("%s has %s", p.names([]string{d}), strings.Join(slices.Compact(names), " or ")))
 	}
+	slices.Sort(parts)
 	return strings.Join(parts, ", ")
+}
+
+// names are the nodes of kinds, for people, or their digests.
+func (p *PinnedPlan) names(kinds []string) string {
+	var out []string
+	for _, d := range kinds {
+		if n := p.Names[d]; n != "" {
+			out = append(out, n)
+		} else {
+			out = append(out, "kind "+d)
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
 }
 
 func (p *PinnedPlan) unfit(digest string) error {
@@ -185,7 +202,7 @@ func (p *PinnedPlan) unfit(digest string) error {
 	if p.Decided {
 		why = fmt.Sprintf("that communicates with %s, as the job's other nodes do", p.Wire)
 	}
-	return fmt.Errorf("%w nodes of kind %s %s; next: --exclude these nodes, or hpcenv plan for what fits them", ErrNoFit, digest, why)
+	return fmt.Errorf("%w %s %s; next: --exclude these nodes, or hpcenv plan for what fits them", ErrNoFit, p.names([]string{digest}), why)
 }
 
 // kindBytes is the length of a kind's digest.

@@ -201,6 +201,11 @@ func (p *Plan) Environments() []Choice {
 	return out
 }
 
+// Fits tells that the plan has nodes that something fits.
+func (p *Plan) Fits() bool {
+	return slices.ContainsFunc(p.Rows, func(r Row) bool { return r.Problem == "" })
+}
+
 // Row of a kind; nil = the plan does not have it.
 func (p *Plan) Row(digest string) *Row {
 	i, found := slices.BinarySearchFunc(p.Rows, digest, func(r Row, d string) int { return strings.Compare(r.Kind.Digest, d) })

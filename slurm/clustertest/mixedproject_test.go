@@ -32,14 +32,19 @@ type mixedServer struct {
 	lock []byte
 }
 
-// cmdMixedProject: mixed-project DIR: the project of contrib/mixed-clusters.md (its
-// files are those that the page shows) with a pixi.lock for it, in DIR, owned by the
-// first user. Its Python and NumPy are the demo's, its other packages are small ones
-// with the names, builds and dependencies that such packages have.
+// cmdMixedProject: mixed-project [-own NAME] DIR: the project of
+// contrib/mixed-clusters.md (its files are those that the page shows) with a pixi.lock
+// for it, in DIR, owned by the first user. Its Python and NumPy are the demo's, its
+// other packages are small ones with the names, builds and dependencies that such
+// packages have. With -own nobody has prepared it yet.
 func (c *cluster) cmdMixedProject(t *testing.T) func(ts *testscript.TestScript, neg bool, args []string) {
 	return func(ts *testscript.TestScript, neg bool, args []string) {
+		own := ""
+		if len(args) == 3 && args[0] == "-own" {
+			own, args = "/"+args[1], args[2:]
+		}
 		if neg || len(args) != 1 {
-			ts.Fatalf("usage: mixed-project DIR")
+			ts.Fatalf("usage: mixed-project [-own NAME] DIR")
 		}
 		c.mixed.once.Do(func() { c.serveMixed(t) })
 		if c.mixed.lock == nil {
@@ -47,7 +52,7 @@ func (c *cluster) cmdMixedProject(t *testing.T) func(ts *testscript.TestScript, 
 		}
 		page, err := readPage(filepath.Join(c.root, howto))
 		ts.Check(err)
-		files := map[string]string{"pixi.lock": string(c.mixed.lock)}
+		files := map[string]string{"pixi.lock": strings.ReplaceAll(string(c.mixed.lock), c.mixed.url+"/", c.mixed.url+own+"/")}
 		for name, text := range page.files {
 			files[name] = text
 		}
@@ -72,6 +77,10 @@ func (c *cluster) serveMixed(t *testing.T) {
 	archives := map[string][]byte{}
 	disk := http.StripPrefix("/conda-forge", http.FileServer(http.Dir(strings.TrimSpace(string(demo)))))
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// What mixed-project -own put before the channel's name.
+		if first, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/"); first != channelForge && first != channelLegate {
+			r.URL.Path = "/" + rest
+		}
 		data, ok := archives[r.URL.Path]
 		if !ok {
 			disk.ServeHTTP(w, r)

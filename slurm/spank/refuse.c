@@ -68,7 +68,9 @@ static void add_steps(struct args *a, const struct node *n, char *const *env)
 void node_end(spank_t sp, struct node *n)
 {
 	struct args a = { .n = 0 }, e = { .n = 0 };
-	static const int pauses[] = { 0, 500, 1000, 1500 }; /* ms */
+	/* ms; first of all so that srun gets the message, which its slurmstepd
+	 * passes on meanwhile: once the step is cancelled srun listens no more */
+	static const int pauses[] = { 200, 500, 1000, 1500 };
 	struct run_result r;
 	bool done = false;
 	char text[512], **env = NULL;

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,10 @@ func (a *app) next(ctx context.Context, svc api.Service, req *api.PrepareRequest
 	name := ""
 	if len(r.Environments) > 0 && r.Environments[0].Name != "default" {
 		name = r.Environments[0].Name
+	}
+	// What was made for unlike nodes is for each of them: nobody named one.
+	if len(req.Environments) == 0 && slices.ContainsFunc(r.Environments, func(e api.Environment) bool { return e.Name != name }) {
+		name = ""
 	}
 	where, there := a.fromHere(req.LockPath), ""
 	if a.elsewhere {

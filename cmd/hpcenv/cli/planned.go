@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/daemon/service"
 	"github.com/hpcenv/hpcenv/envs/project"
 	"github.com/hpcenv/hpcenv/hooks/planning"
 	"github.com/hpcenv/hpcenv/hooks/selection"
@@ -68,7 +69,7 @@ func (a *app) described(req *api.PrepareRequest) (*planning.Description, error) 
 	}
 	d, err := planning.Remembered(req.Lock, lockDigest(req.Lock), a.project, planning.Memory())
 	if err != nil {
-		return nil, aboutLock(err, req.LockPath)
+		return nil, aboutLock(service.OfLock(err, req.Lock), req.LockPath)
 	}
 	req.Description, _, err = d.Encode()
 	return d, err

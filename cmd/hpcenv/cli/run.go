@@ -57,6 +57,7 @@ the default environment does not have the task and one other has, that is taken.
 					return err
 				}
 			}
+			f.named = named || f.environment != defaultName
 			if job != nil {
 				return a.ended(wrapper.Direct(args, os.Environ(), job.ID))
 			}

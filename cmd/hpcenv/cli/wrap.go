@@ -23,10 +23,13 @@ const defaultName = "default"
 // wrapFlags are what run, shell and shell-hook have in common.
 type wrapFlags struct {
 	environment, lock string
+	// named: the user, or what the user runs, names the environment.
+	named bool
 }
 
 func (f *wrapFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&f.environment, "environment", "e", defaultName, "environment of the lock")
+	cmd.Flags().StringVarP(&f.environment, "environment", "e", defaultName, "environment of the lock (default: the one that fits this host)")
+	cmd.Flags().Lookup("environment").DefValue = ""
 	cmd.Flags().StringVar(&f.lock, "lock", "", "a lock or a directory with one (default: the nearest one upwards)")
 }
 
@@ -40,6 +43,7 @@ func (a *app) wrapperCmds() []*cobra.Command {
 		Short: "Start a shell in an environment, here",
 		Args:  usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.named = cmd.Flags().Changed("environment")
 			return a.wrap(cmd.Context(), f, wrapper.Shell)
 		},
 	}
@@ -50,6 +54,7 @@ func (a *app) wrapperCmds() []*cobra.Command {
 		Long:  "Print what activates an environment in a shell that runs already:\n\n  eval \"$(hpcenv shell-hook)\"",
 		Args:  usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.named = cmd.Flags().Changed("environment")
 			return a.wrap(cmd.Context(), f, func(ctx context.Context, o wrapper.Options) (int, error) { return wrapper.Hook(ctx, o, kind) })
 		},
 	}
@@ -99,6 +104,15 @@ func (a *app) wrap(ctx context.Context, f wrapFlags, do func(context.Context, wr
 	}
 	if f.environment = defaultName; len(req.Environments) > 0 {
 		f.environment = req.Environments[0]
+	} else if !f.named {
+		if f.environment, err = a.here(ctx, req); err != nil {
+			return err
+		}
+		if f.environment != defaultName {
+			if req.Activations, err = a.activations([]string{f.environment}); err != nil {
+				return err
+			}
+		}
 	}
 	pythons, err := a.pythons(c, req.Lock)
 	if err != nil {

@@ -30,7 +30,11 @@ func main() {
 		}
 		return
 	}
-	code, err := bench(context.Background(), os.Stdout)
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: selectbench HPCENV")
+		os.Exit(2)
+	}
+	code, err := bench(context.Background(), os.Stdout, os.Args[1])
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "selectbench: %v\n", err)
 		code = 1
@@ -53,7 +57,7 @@ func once(what string) error {
 	return err
 }
 
-func bench(ctx context.Context, out io.Writer) (code int, err error) {
+func bench(ctx context.Context, out io.Writer, program string) (code int, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return 0, err
@@ -88,6 +92,9 @@ func bench(ctx context.Context, out io.Writer) (code int, err error) {
 	report.AtMost("facts.read", ms(read), "ms", 30)
 	report.Note("facts.load", ms(load), "ms")
 	if err := plans(out, report); err != nil {
+		return 0, err
+	}
+	if err := command(ctx, out, report, program, dir); err != nil {
 		return 0, err
 	}
 	return report.ExitCode(), nil
