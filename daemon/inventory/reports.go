@@ -31,9 +31,14 @@ const maxNodes = 100_000
 // daemon that starts knows what nodes told its predecessor: nodes tell only what
 // changed.
 type reports struct {
-	mu    sync.Mutex
-	file  snapshot.Reports
-	dirty bool
+	// saving is held by whoever writes the file; it is taken before mu.
+	saving sync.Mutex
+	mu     sync.Mutex
+	file   snapshot.Reports
+	// told counts what was told, saved is how much of that the store has; dirty: the
+	// snapshots have less.
+	told, saved uint64
+	dirty       bool
 	// addresses of nodes, as they were resolved, and when.
 	addresses map[string]resolved
 }
@@ -46,7 +51,9 @@ type resolved struct {
 // resolveAgain is the age of an answer of the name service that is not used any more.
 const resolveAgain = 5 * time.Minute
 
-// NodeFacts takes what a node told. It appears in the next Publish. Errors: ErrReport.
+// NodeFacts takes what a node told. When it returns the store has it, so that a node need
+// not tell it again, whatever becomes of this process; it appears in the next Publish.
+// Errors: ErrReport, and cache.ErrStore.
 func (k *Keeper) NodeFacts(ctx context.Context, node string, from netip.Addr, data []byte) error {
 	var f facts.Facts
 	if err := json.Unmarshal(data, &f); err != nil {
@@ -71,46 +78,81 @@ func (k *Keeper) NodeFacts(ctx context.Context, node string, from netip.Addr, da
 	}
 	sum := sha256.Sum256(data)
 	digest := hex.EncodeToString(sum[:])
+	mine, err := k.note(node, digest, data)
+	if err != nil {
+		return err
+	}
+	return k.saveReports(mine)
+}
+
+// note keeps what a node told in memory, and returns its number.
+func (k *Keeper) note(node, digest string, data []byte) (uint64, error) {
 	names := k.names()
 	k.reports.mu.Lock()
 	defer k.reports.mu.Unlock()
 	if err := k.loadReports(); err != nil {
-		return err
+		return 0, err
 	}
 	r := &k.reports.file
 	if len(r.Nodes) >= maxNodes {
 		k.forget(names, 0)
 	}
 	if len(r.Nodes) >= maxNodes && r.Nodes[node].Facts == "" {
-		return fmt.Errorf("%w: %d nodes told theirs already", ErrReport, len(r.Nodes))
+		return 0, fmt.Errorf("%w: %d nodes told theirs already", ErrReport, len(r.Nodes))
 	}
 	r.Facts[digest] = data
 	r.Nodes[node] = snapshot.Report{Facts: digest, At: time.Now().Unix()}
 	k.reports.dirty = true
-	return nil
+	k.reports.told++
+	return k.reports.told, nil
 }
 
 // Publish makes what nodes told since the last call part of the store, if there is
 // anything.
 func (k *Keeper) Publish(ctx context.Context) error {
 	k.reports.mu.Lock()
-	dirty := k.reports.dirty
+	dirty, told := k.reports.dirty, k.reports.told
 	k.reports.mu.Unlock()
 	if !dirty {
 		return nil
 	}
-	if err := k.saveReports(); err != nil {
+	if err := k.saveReports(told); err != nil {
 		return err
 	}
+	k.reports.mu.Lock()
+	k.reports.dirty = k.reports.told != told
+	k.reports.mu.Unlock()
 	_, err := k.Refresh(ctx)
 	return err
 }
 
-// saveReports writes them, without facts that no node has any more.
-func (k *Keeper) saveReports() error {
+// saveReports returns once the store has what was told up to a number. Those who come
+// while one writes are written together by the next.
+func (k *Keeper) saveReports(upTo uint64) error {
 	names := k.names()
+	k.reports.saving.Lock()
+	defer k.reports.saving.Unlock()
+	data, told, err := k.encodeReports(names, upTo)
+	if data == nil || err != nil {
+		return err
+	}
+	if err := k.save(filepath.Join(k.Store.Root(), "inventory", snapshot.ReportsName), string(data)); err != nil {
+		return err
+	}
+	k.reports.mu.Lock()
+	k.reports.saved = told
+	k.reports.mu.Unlock()
+	return nil
+}
+
+// encodeReports returns the file's bytes, without facts that no node has any more, and
+// how much of what was told is in it; nil = the store has enough.
+func (k *Keeper) encodeReports(names func(string) bool, upTo uint64) ([]byte, uint64, error) {
 	k.reports.mu.Lock()
 	defer k.reports.mu.Unlock()
+	if k.reports.saved >= upTo {
+		return nil, 0, nil
+	}
 	k.forget(names, forgetAfter)
 	used := map[string]bool{}
 	for _, r := range k.reports.file.Nodes {
@@ -123,13 +165,9 @@ func (k *Keeper) saveReports() error {
 	}
 	data, err := json.Marshal(&k.reports.file)
 	if err != nil {
-		return fmt.Errorf("inventory: %w", err)
+		return nil, 0, fmt.Errorf("inventory: %w", err)
 	}
-	if err := k.save(filepath.Join(k.Store.Root(), "inventory", snapshot.ReportsName), string(data)); err != nil {
-		return err
-	}
-	k.reports.dirty = false
-	return nil
+	return data, k.reports.told, nil
 }
 
 // forgetAfter is how long what a node told is kept after Slurm has forgotten the node:
@@ -246,15 +284,15 @@ func (k *Keeper) checkAddress(ctx context.Context, n *queries.Node, from netip.A
 			continue
 		}
 		addrs, err := k.resolve(ctx, name)
+		if slices.Contains(addrs, from) {
+			return nil // the other name is not asked for: a name service may be slow
+		}
 		all, unknown = append(all, addrs...), errors.Join(unknown, err)
 	}
 	if len(all) == 0 && unknown != nil {
 		return fmt.Errorf("%w: the address of %s: %w", ErrReport, n.Name, unknown)
 	}
-	if !slices.Contains(all, from) {
-		return fmt.Errorf("%w: %s came from %s, the node has %v in Slurm (NodeAddr)\nnext: on a node with several networks, set from= in its /etc/hpcenv/hpcenv.conf", ErrReport, n.Name, from, all)
-	}
-	return nil
+	return fmt.Errorf("%w: %s came from %s, the node has %v in Slurm (NodeAddr)\nnext: on a node with several networks, set from= in its /etc/hpcenv/hpcenv.conf", ErrReport, n.Name, from, all)
 }
 
 func (k *Keeper) resolve(ctx context.Context, name string) ([]netip.Addr, error) {

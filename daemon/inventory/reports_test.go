@@ -11,9 +11,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/hooks/facts"
 	"github.com/hpcenv/hpcenv/hooks/snapshot"
 	"github.com/hpcenv/hpcenv/slurm/queries"
@@ -258,5 +260,65 @@ func TestNodesWithoutAnArchitecture(t *testing.T) {
 		if c.nodes[0].Arch == "" && s.Complete() {
 			t.Errorf("%s: it counts as told", name)
 		}
+	}
+}
+
+// What a node was told is taken is in the store: a daemon that ends that moment has lost
+// nothing, since the node will not tell it again. What the store cannot keep is not taken.
+func TestWhatIsTakenIsKept(t *testing.T) {
+	ctx := context.Background()
+	k, nodes := keeper(t)
+	write(t, nodes, threeNodes)
+	if err := k.NodeFacts(ctx, "a", netip.MustParseAddr("10.0.0.1"), gpuNode("535.104.05")); err != nil {
+		t.Fatal(err)
+	}
+	again := &Keeper{Store: k.Store, Slurm: k.Slurm}
+	snap, err := again.Refresh(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, kinds, err := snap.Nodes(); err != nil || kinds["a"].Assumed {
+		t.Errorf("after the end of a daemon: %+v, %v", kinds["a"], err)
+	}
+
+	// Many at once: all are kept.
+	var lines strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&lines, "NodeName=m%d Arch=x86_64 NodeAddr=10.0.1.%d NodeHostName=m%d State=IDLE Partitions=p\n", i, i, i)
+	}
+	write(t, nodes, lines.String())
+	many := &Keeper{Store: k.Store, Slurm: k.Slurm}
+	var wait sync.WaitGroup
+	for i := range 100 {
+		wait.Go(func() {
+			if err := many.NodeFacts(ctx, fmt.Sprintf("m%d", i), netip.MustParseAddr(fmt.Sprintf("10.0.1.%d", i)), gpuNode("550.54.15")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	r, err := snapshot.ReadReports(k.Store.Root())
+	if err != nil || len(r.Nodes) != 101 || len(r.Facts) != 2 {
+		t.Errorf("%d nodes, %d facts, %v", len(r.Nodes), len(r.Facts), err)
+	}
+
+	file := filepath.Join(k.Store.Root(), "inventory", snapshot.ReportsName)
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(file, "in the way"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := many.NodeFacts(ctx, "m1", netip.MustParseAddr("10.0.1.1"), gpuNode("560.1")); !errors.Is(err, cache.ErrStore) {
+		t.Errorf("a store that keeps nothing: %v", err)
+	}
+	if err := os.RemoveAll(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := many.Publish(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if r, err = snapshot.ReadReports(k.Store.Root()); err != nil || len(r.Facts) != 3 {
+		t.Errorf("when it can again: %d facts, %v", len(r.Facts), err)
 	}
 }

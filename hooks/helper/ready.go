@@ -191,6 +191,29 @@ func (s *submission) pin(ctx context.Context, st *submitStore, c *chosen) (*pin.
 	return p, err
 }
 
+// encodePin is the pin as it travels. The plan of a cluster of very many kinds of node
+// may have to be shortened for that; then nodes read the rest from the store.
+func encodePin(p *pin.Pin) (string, error) {
+	wire, err := p.Encode()
+	if err == nil {
+		return wire, nil
+	}
+	many := p.Plan != nil && p.Plan.Kinds() > manyKinds
+	if many && (p.Description != "" || p.Wish) && p.Plan.Shorten() {
+		if wire, err = p.Encode(); err == nil {
+			return wire, nil
+		}
+	}
+	next := "shorten the path of the lock or the manifest's [activation]"
+	if many {
+		next = fmt.Sprintf("the job may land on %d kinds of node: narrow it (--partition, --constraint), or name an environment (--env-name), or %s", p.Plan.Kinds(), next)
+	}
+	return "", refuse(api.ExitFailed, "%w; next: %s", err, next)
+}
+
+// manyKinds have a part in a pin's being too long.
+const manyKinds = 50
+
 // main is the environment that most nodes get.
 func (c *chosen) main() *environment {
 	count := map[string]int{}

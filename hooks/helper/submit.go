@@ -104,9 +104,9 @@ func (s *submission) choosePin(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	wire, err := p.Encode()
+	wire, err := encodePin(p)
 	if err != nil {
-		return refuse(api.ExitFailed, "%w; next: shorten the path of the lock or the manifest's [activation]", err)
+		return err
 	}
 	out := newRecords(stdout)
 	out.put("pin", wire)

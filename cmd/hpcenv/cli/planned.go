@@ -34,17 +34,24 @@ func (a *app) cluster() (*planning.Cluster, error) {
 	return found, nil
 }
 
-// overrides are the CONDA_OVERRIDE_ variables of this process; they make the cluster's
-// nodes what they stand for, as for a submission, and that they are set is said.
+// overrides are the CONDA_OVERRIDE_ variables of this process; they make the nodes of
+// the cluster (nil = there is none) what they stand for, as for a submission. That they
+// are set is said, of all ranks by the first.
 func (a *app) overrides(c *planning.Cluster) (map[string]string, error) {
 	set, err := selection.Overrides(os.LookupEnv)
 	if err != nil {
 		return nil, api.Errorf(api.ExitUsage, "%v", err)
 	}
-	if note := selection.OverrideNote(set); note != "" {
+	note := selection.OverrideNote(set)
+	if note == "" {
+		return nil, nil
+	}
+	if c != nil {
 		wish := selection.Wish{Overrides: set}
 		c.Override(wish.Override)
-		fmt.Fprintln(a.stderr, "note:", note)
+	}
+	if rank := a.getenv("SLURM_PROCID"); rank == "" || rank == "0" {
+		fmt.Fprintln(a.stderr, "hpcenv: note:", note)
 	}
 	return set, nil
 }
