@@ -69,7 +69,7 @@ func (s *submission) aboutTrees(w *wanted, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, editable.ErrRefused):
-		return refuse(api.ExitUsage, "%s: environment %s: %w; nothing was submitted", w.shown, w.name, err)
+		return &notSubmitted{w.shown, refuse(api.ExitUsage, "environment %s: %w", w.name, err)}
 	}
 	return refuse(api.ExitFailed, "%w", err)
 }

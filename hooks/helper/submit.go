@@ -149,7 +149,7 @@ type notSubmitted struct {
 func (n *notSubmitted) Unwrap() error { return n.err }
 
 func (n *notSubmitted) Error() string {
-	cause, next, found := strings.Cut(n.err.Error(), "\nnext: ")
+	cause, next, found := strings.Cut(strings.ReplaceAll(n.err.Error(), "; next: ", "\nnext: "), "\nnext: ")
 	text := n.lock + ": " + cause + "; nothing was submitted"
 	if found {
 		text += "\nnext: " + next

@@ -121,3 +121,20 @@ func TestSubmissionsPassOnNotes(t *testing.T) {
 		t.Errorf("stderr %q", got)
 	}
 }
+
+// What becomes of the job is said before the next step, which ends the message,
+// however the cause says its own.
+func TestNotSubmittedComesBeforeTheNextStep(t *testing.T) {
+	for _, cause := range []string{"it is odd; next: mend it", "it is odd\nnext: mend it"} {
+		n := &notSubmitted{"pixi.lock", refuse(api.ExitUsage, "%s", cause)}
+		if got, want := n.Error(), "pixi.lock: it is odd; nothing was submitted\nnext: mend it"; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if exitCode(n) != api.ExitUsage {
+			t.Errorf("exit code %d", exitCode(n))
+		}
+	}
+	if got := (&notSubmitted{"l", refuse(api.ExitFailed, "odd")}).Error(); got != "l: odd; nothing was submitted" {
+		t.Errorf("%q", got)
+	}
+}

@@ -184,7 +184,11 @@ func (e *Error) Options() []string {
 	}
 	switch {
 	case e.Class == ErrFamilies:
-		out = append(out, "or one job for each stack, or one component of a heterogeneous job")
+		text := "one job for each stack, or one component of a heterogeneous job"
+		if len(out) > 0 {
+			text = "or " + text
+		}
+		out = append(out, text)
 	case e.Class == ErrNoFit && e.Plan.Wish.Environment != "" && e.Plan.Wish.Check == Strict && e.couldBeForced():
 		out = append(out, "--env-check=warn runs "+e.Plan.Wish.Environment+" all the same")
 	}
