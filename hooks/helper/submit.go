@@ -150,7 +150,11 @@ func (n *notSubmitted) Unwrap() error { return n.err }
 
 func (n *notSubmitted) Error() string {
 	cause, next, found := strings.Cut(strings.ReplaceAll(n.err.Error(), "; next: ", "\nnext: "), "\nnext: ")
+	cause, more, lines := strings.Cut(cause, "\n")
 	text := n.lock + ": " + cause + "; nothing was submitted"
+	if lines {
+		text += "\n" + more
+	}
 	if found {
 		text += "\nnext: " + next
 	}

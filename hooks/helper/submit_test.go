@@ -134,6 +134,9 @@ func TestNotSubmittedComesBeforeTheNextStep(t *testing.T) {
 			t.Errorf("exit code %d", exitCode(n))
 		}
 	}
+	if got := (&notSubmitted{"l", refuse(api.ExitFailed, "odd\n  a table; next: b")}).Error(); got != "l: odd; nothing was submitted\n  a table\nnext: b" {
+		t.Errorf("%q", got)
+	}
 	if got := (&notSubmitted{"l", refuse(api.ExitFailed, "odd")}).Error(); got != "l: odd; nothing was submitted" {
 		t.Errorf("%q", got)
 	}
