@@ -20,6 +20,8 @@ func healthMain(ctx context.Context, args []string) error {
 	fl.StringVar(&o.RunDir, "run-dir", DefaultRunDir, "")
 	fl.StringVar(&o.Conf, "conf", "", "")
 	fl.StringVar(&o.Node, "node", o.Node, "")
+	fl.StringVar(&o.GPU.Program, "gpu-program", "", "")
+	fl.StringVar(&o.GPU.Library, "gpu-library", "", "")
 	fl.DurationVar(&o.Jitter, "jitter", 20*time.Second, "")
 	if err := fl.Parse(args); err != nil || fl.NArg() > 0 {
 		return refuse(api.ExitUsage, "health: usage: hpcenv slurm-hook health [--jitter 20s] [--node NAME] [--conf FILE] [--root DIR] [--run-dir DIR]")
