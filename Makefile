@@ -9,13 +9,19 @@ RESULTS    := $(BUILD)/test-results
 DEVCLUSTER := contrib/devcluster/devcluster
 # Where the tests find what was built.
 export HPCENV_BUILD := $(CURDIR)/$(BUILD)
+# The header of the GPU driver's library warns of what it will drop; what hpcenv-gpu
+# calls is looked up first. One value everywhere, so that C code is compiled once.
+export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
+# hpcenv-gpu is bound to the driver's functions when they are called, also by
+# compilers that bind at the start unless told otherwise.
+LAZY := -extldflags=-Wl,-z,lazy
 
 # What must also hold with job_container/tmpfs and with trees bound at boot. (Slurm's
 # own job_container/tmpfs does not work in the emulated aarch64 slurmstepd.)
 MODE_STORIES := TestStories/(batch|export|het|nested|overlap|path-kept|private|srun-salloc|without)$$
 
 .PHONY: all help setup build go-build shim demo test check unit ctest cluster counts \
-	oracle oracle-venv formats servers fuzz test-slurm-24.11 bench-launch bench-link bench-lock bench-select roots install clean
+	oracle oracle-venv formats servers fuzz test-slurm-24.11 bench-launch bench-link bench-lock bench-select roots install gpu-check clean
 
 all: build
 
@@ -30,6 +36,7 @@ help:
 	@echo "make bench-link        what making environments costs, against the reference installer"
 	@echo "make bench-lock        what reading locks costs, against the reference reader"
 	@echo "make bench-select      what choosing environments costs, on a node and for a cluster"
+	@echo "make gpu-check         what this machine's GPU driver says, and whether nvidia-smi agrees"
 	@echo "make build             the programs and the SPANK plug-in, in build/"
 	@echo "make setup             install what is missing (Debian, Ubuntu; root)"
 	@echo "make install           PREFIX=/usr DESTDIR= PLUGINDIR= … (contrib/install/install.sh has all)"
@@ -48,7 +55,10 @@ go-build:
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) build -trimpath -o $(BUILD)/arm64/hpcenv ./cmd/hpcenv
 	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) build -trimpath -o $(BUILD)/darwin-arm64/hpcenv ./cmd/hpcenv
 	CGO_ENABLED=1 GOARCH=amd64 $(GO) build -trimpath -o $(BUILD)/amd64/hpcenvd ./cmd/hpcenvd
+	CGO_ENABLED=1 GOARCH=amd64 CC=$(CC) $(GO) build -trimpath -ldflags '$(LAZY)' -o $(BUILD)/amd64/hpcenv-gpu ./cmd/hpcenv-gpu
+	CGO_ENABLED=1 GOARCH=arm64 CC=$(CC_ARM64) $(GO) build -trimpath -ldflags '$(LAZY)' -o $(BUILD)/arm64/hpcenv-gpu ./cmd/hpcenv-gpu
 	contrib/ci/static.sh $(BUILD)/amd64/hpcenv $(BUILD)/arm64/hpcenv
+	contrib/ci/lazy.sh $(BUILD)/amd64/hpcenv-gpu $(BUILD)/arm64/hpcenv-gpu
 
 # slurm/spank has a Makefile of its own, which knows what is up to date.
 shim:
@@ -59,6 +69,15 @@ shim:
 		cmp -s $(BUILD)/shim/$$arch/hpcenv_spank.so $(BUILD)/$$arch/hpcenv_spank.so || \
 		install -m 644 $(BUILD)/shim/$$arch/hpcenv_spank.so $(BUILD)/$$arch/hpcenv_spank.so || exit 1; \
 	done
+
+# ---- a machine with GPUs ---------------------------------------------------
+
+# Needs only Go and a C compiler. Where there is no GPU it says so.
+gpu-check:
+	CGO_ENABLED=1 CC=$(CC) $(GO) build -trimpath -ldflags '$(LAZY)' -o $(BUILD)/check/hpcenv-gpu ./cmd/hpcenv-gpu
+	CGO_ENABLED=0 $(GO) build -trimpath -o $(BUILD)/check/gpucheck ./contrib/gpucheck
+	contrib/ci/lazy.sh $(BUILD)/check/hpcenv-gpu
+	$(BUILD)/check/gpucheck $(CURDIR)/$(BUILD)/check/hpcenv-gpu
 
 # ---- installing -----------------------------------------------------------
 

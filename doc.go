@@ -12,6 +12,7 @@
 // The rooms, each with a page of its own:
 //
 //	cmd/hpcenv               the users' command line (cli), and the nodes' helper
+//	cmd/hpcenv-gpu           asks the driver of a node's GPUs (cgo), and ends
 //	cmd/hpcenvd              the daemon (serve)
 //	daemon/api               wire types and the client
 //	daemon/config            what an administrator wrote
@@ -27,6 +28,7 @@
 //	slurm/launchbench        what a launch costs
 //	hooks/facts              what a node is: archgen (its data on processors), factstest (recorded nodes),
 //	                         factstree (unpacks one)
+//	hooks/gpu                the health of a node's GPUs (gputest: drivers from tables)
 //	hooks/health             a node reads what it is, and tells
 //	hooks/helper             the program behind the plugin, prolog and epilog
 //	hooks/jobscript          lines of job scripts that would leave the environment

@@ -3,6 +3,7 @@ module github.com/hpcenv/hpcenv
 go 1.26.0
 
 require (
+	github.com/NVIDIA/go-nvml v0.13.4-1
 	github.com/coreos/go-systemd/v22 v22.7.0
 	github.com/cosnicolaou/pbzip2 v1.0.5
 	github.com/go-co-op/gocron/v2 v2.21.2

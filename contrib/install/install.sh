@@ -1,7 +1,7 @@
 #!/bin/sh
 # install.sh BUILD: installs what BUILD holds for one architecture (hpcenv,
-# hpcenvd, hpcenv_spank.so; build/amd64 after `make build`), with the units,
-# Slurm's scripts and the example configurations. `make install` calls it.
+# hpcenv-gpu, hpcenvd, hpcenv_spank.so; build/amd64 after `make build`), with the
+# units, Slurm's scripts and the example configurations. `make install` calls it.
 #
 # From the environment:
 #   DESTDIR       put before every path (packages); default none
@@ -11,8 +11,8 @@
 #   PREFIX_ROOT   the (empty) directory where environments appear: /opt/hpcenv/e
 #
 # Configurations go to $PREFIX/share/hpcenv/examples: what is in /etc/hpcenv is
-# the administrator's and never touched. hpcenvd is left out where it was not built:
-# only one host needs it.
+# the administrator's and never touched. Left out where they were not built: hpcenvd,
+# which only one host needs, and hpcenv-gpu, which nodes without GPUs do not need.
 set -eu
 
 build=${1:?"usage: install.sh BUILD (e.g. build/amd64)"}
@@ -70,6 +70,9 @@ text 644 "$here/slurm/cli_filter.lua" "$prefix/share/hpcenv/cli_filter.lua"
 text 644 "$here/slurm/job_submit.lua" "$prefix/share/hpcenv/job_submit.lua"
 put 644 "$here/../README.md" "$prefix/share/doc/hpcenv/README.md"
 text 644 "$here/administrators.md" "$prefix/share/doc/hpcenv/administrators.md"
+if [ -e "$build/hpcenv-gpu" ]; then
+	put 755 "$build/hpcenv-gpu" "$prefix/libexec/hpcenv/hpcenv-gpu"
+fi
 text 644 "$here/mixed-clusters.md" "$prefix/share/doc/hpcenv/mixed-clusters.md"
 if [ -e "$build/hpcenvd" ]; then
 	put 755 "$build/hpcenvd" "$prefix/bin/hpcenvd"

@@ -23,7 +23,7 @@ func TestInstall(t *testing.T) {
 		has  []string
 	}{
 		{"defaults", []string{"PLUGINDIR=/usr/lib/slurm"}, []string{
-			"/usr/bin/hpcenv", "/usr/bin/hpcenvd", "/usr/libexec/hpcenv/hpcenv", "/usr/libexec/hpcenv/prolog", "/usr/libexec/hpcenv/epilog",
+			"/usr/bin/hpcenv", "/usr/bin/hpcenvd", "/usr/libexec/hpcenv/hpcenv", "/usr/libexec/hpcenv/hpcenv-gpu", "/usr/libexec/hpcenv/prolog", "/usr/libexec/hpcenv/epilog",
 			"/usr/lib/slurm/hpcenv_spank.so", "/usr/lib/systemd/system/hpcenvd.service", "/usr/lib/systemd/system/opt-hpcenv-e.mount",
 			"/usr/lib/systemd/system/hpcenv-build.service", "/usr/lib/systemd/system/hpcenv-facts.service",
 			"/usr/share/doc/hpcenv/administrators.md", "/usr/share/doc/hpcenv/mixed-clusters.md", "/usr/share/hpcenv/examples/profile.sh",
@@ -36,7 +36,7 @@ func TestInstall(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			build, dest := t.TempDir(), t.TempDir()
-			for _, f := range []string{"hpcenv", "hpcenvd", "hpcenv_spank.so"} {
+			for _, f := range []string{"hpcenv", "hpcenv-gpu", "hpcenvd", "hpcenv_spank.so"} {
 				if err := os.WriteFile(filepath.Join(build, f), []byte(f), 0o755); err != nil {
 					t.Fatal(err)
 				}

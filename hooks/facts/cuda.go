@@ -85,10 +85,19 @@ func computeOf(model string) string {
 
 // lowestCompute over all models; "" if one of them is not known.
 func lowestCompute(list []Model) string {
+	var all []string
+	for _, m := range list {
+		all = append(all, computeOf(m.Name))
+	}
+	return LowestVersion(all)
+}
+
+// LowestVersion of versions that are major.minor; "" if one of them is none, or
+// there are none.
+func LowestVersion(list []string) string {
 	var least [2]int
 	text := ""
-	for _, m := range list {
-		c := computeOf(m.Name)
+	for _, c := range list {
 		n, ok := majorMinor(c)
 		if !ok {
 			return ""

@@ -34,8 +34,8 @@ func readGPU(ctx context.Context, h host) part {
 	return p
 }
 
-// models counts names.
-func models(names []string) []Model {
+// CountModels counts names, the most frequent model first.
+func CountModels(names []string) []Model {
 	var list []Model
 	slices.Sort(names)
 	for _, n := range names {

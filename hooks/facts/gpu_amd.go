@@ -46,7 +46,7 @@ func (amdFiles) GPUs(_ context.Context, root string) (*GPU, []string) {
 	if p := t.deviceProblem("/dev/kfd"); p != "" {
 		return nil, append(problems, "AMD GPUs are there, but "+p)
 	}
-	gpu := &GPU{Vendor: "amd", Models: models(names)}
+	gpu := &GPU{Vendor: "amd", Models: CountModels(names)}
 	// The driver that is part of the kernel has no version of its own.
 	if gpu.Driver, err = t.value("/sys/module/amdgpu/version"); err != nil {
 		gpu.Driver = ""

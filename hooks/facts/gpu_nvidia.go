@@ -59,7 +59,7 @@ func (nvidiaFiles) GPUs(_ context.Context, root string) (*GPU, []string) {
 		}
 		return nil, problems
 	}
-	gpu.Models = models(names)
+	gpu.Models = CountModels(names)
 	gpu.Compute = lowestCompute(gpu.Models)
 	return gpu, problems
 }

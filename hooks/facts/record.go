@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 )
 
@@ -47,9 +45,6 @@ func BootID() (string, error) {
 // Save writes the record of this boot, readable by all. A reader sees the old one
 // or the new one. The directory must be there and the caller's alone to write to (OwnDirectory).
 func Save(path string, f *Facts) error {
-	if err := OwnDirectory(filepath.Dir(path)); err != nil {
-		return err
-	}
 	boot, err := BootID()
 	if err != nil {
 		return err
@@ -58,21 +53,7 @@ func Save(path string, f *Facts) error {
 	if err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-")
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(append(b, '\n'))
-	// What it is trusted for are its owner and its mode. It need not outlive the
-	// boot: no sync.
-	err = errors.Join(err, tmp.Chmod(0o644), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(tmp.Name()))
-	}
-	return nil
+	return WriteTrusted(path, append(b, '\n'))
 }
 
 // LoadRecord reads the record of this boot. It is believed only if it is a regular
@@ -87,18 +68,8 @@ func LoadRecord(path string) (*Record, error) {
 }
 
 func readRecord(path string) (*Record, error) {
-	t := newTree("/")
-	if info, err := os.Lstat(path); err != nil {
-		return nil, err
-	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", path)
-	}
-	f, err := t.open(path)
+	b, err := ReadTrusted(path)
 	if err != nil {
-		return nil, err
-	}
-	b, err := readTrusted(f, path)
-	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
 	var r Record

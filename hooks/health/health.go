@@ -1,8 +1,9 @@
-// Package health is what a node does on its own account: it reads what it is, keeps
-// that for launches, and tells hpcenvd when it changed.
+// Package health is what a node does on its own account: it asks its GPUs, reads what
+// it is, keeps both for launches, and tells hpcenvd when what it is changed.
 //
-// Enters: the node, and /etc/hpcenv/hpcenv.conf. Leaves: facts.json in the run
-// directory, and a message to the daemon. It judges nothing.
+// Enters: the node, and /etc/hpcenv/hpcenv.conf. Leaves: gpu.json and facts.json in
+// the run directory, and a message to the daemon. What is wrong with a GPU is said,
+// and changes nothing else.
 package health
 
 import (
@@ -25,6 +26,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/hooks/facts"
+	"github.com/hpcenv/hpcenv/hooks/gpu"
 	"github.com/hpcenv/hpcenv/internal/clientconf"
 	"github.com/hpcenv/hpcenv/internal/munge"
 )
@@ -42,6 +44,9 @@ type Options struct {
 	// Jitter bounds how long a message waits, so that nodes that boot together do not
 	// tell together; 0 = none.
 	Jitter time.Duration
+	// GPU says how the GPUs are asked; RunDir is put in. With a Root of a recorded
+	// node they are asked only if GPU names a Program.
+	GPU gpu.Options
 	// Stderr gets what an administrator should know.
 	Stderr io.Writer
 }
@@ -53,8 +58,9 @@ const tellAgain = 24 * time.Hour
 // sentName is the file that says what was told last, as a digest; its time is when.
 const sentName = "facts.sent"
 
-// Run reads the node, keeps what it read, and tells the daemon. Errors: what could not
-// be kept or told; everything else is among the facts' own problems.
+// Run asks the GPUs, reads the node, keeps both, and tells the daemon. Errors: what
+// could not be kept or told; everything else is among the facts' own problems and in
+// the verdict on the GPUs, of which Stderr gets what is not a warning only.
 func Run(ctx context.Context, o Options) error {
 	if err := os.MkdirAll(o.RunDir, 0o755); err != nil {
 		return fmt.Errorf("the node's facts: %w", err)
@@ -63,7 +69,8 @@ func Run(ctx context.Context, o Options) error {
 	if root == "" {
 		root = "/"
 	}
-	f := facts.Read(ctx, root)
+	report, unkept := askGPUs(ctx, o, root)
+	f := facts.ReadWith(ctx, root, facts.Options{GPUs: gpu.Refine(facts.DefaultGPUs(), report)})
 	for _, p := range f.Problems {
 		fmt.Fprintln(o.Stderr, p)
 	}
@@ -72,13 +79,13 @@ func Run(ctx context.Context, o Options) error {
 	}
 	remote, err := daemonOf(o)
 	if remote == nil || err != nil {
-		return err
+		return errors.Join(unkept, err)
 	}
 	data, err := json.Marshal(f)
 	if err != nil {
 		return fmt.Errorf("the node's facts: %w", err)
 	}
-	return tell(ctx, o, remote, data)
+	return errors.Join(unkept, tell(ctx, o, remote, data))
 }
 
 // daemonOf is whom to tell; nil = nobody is configured.

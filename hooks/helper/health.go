@@ -19,6 +19,8 @@ func healthMain(ctx context.Context, args []string) error {
 	fl.StringVar(&o.RunDir, "run-dir", DefaultRunDir, "")
 	fl.StringVar(&o.Conf, "conf", "", "")
 	fl.StringVar(&o.Node, "node", o.Node, "")
+	fl.StringVar(&o.GPU.Program, "gpu-program", "", "")
+	fl.StringVar(&o.GPU.Library, "gpu-library", "", "")
 	fl.DurationVar(&o.Jitter, "jitter", 20*time.Second, "")
 	if err := parse(fl, args); err != nil {
 		return err

@@ -11,7 +11,8 @@
 //	activate  as the user, in the first task of a node: environment changes as data
 //	prolog    as root: leaves the job's pin in the run directory
 //	epilog    as root: takes it away
-//	health    as root: keeps what the node is, and tells the daemon when it changed
+//	health    as root: asks the GPUs, keeps what the node is, and tells the daemon when
+//	          it changed
 //	facts     as root, at boot: leaves the node's facts in the run directory
 //
 // Results leave on standard output as NUL-terminated records, messages for the

@@ -27,6 +27,7 @@ var allowed = map[string][]string{
 	"daemon/api":             {"internal/making", "internal/munge"}, // a leaf: types and the clients
 	"daemon/service":         {"daemon/api", "daemon/inventory", "slurm", "hooks", "envs", "cache", "internal/clientconf", "internal/version"},
 	"cmd":                    {"daemon", "hooks", "slurm", "envs", "cache", "internal/clientconf", "internal/membound", "internal/munge", "internal/shellword", "internal/version"},
+	"cmd/hpcenv-gpu":         {"hooks/gpu"}, // the driver's library, and nothing else that could fail
 	"contrib":                {"envs", "cache", "daemon", "slurm", "hooks", "internal"},
 	"internal":               {"envs", "cache", "daemon", "slurm", "hooks", "cmd"},
 	"internal/clientconf":    {},
@@ -58,6 +59,7 @@ var notInCLI = map[string]string{
 	module + "internal/condatest":         "tests",
 	module + "internal/wheeltest":         "tests",
 	module + "internal/faultfs":           "tests",
+	module + "hooks/gpu/gputest":          "tests",
 	module + "internal/channelservers":    "tests",
 	module + "daemon/server":              "the service's side",
 	module + "daemon/config":              "the service's side",

@@ -43,6 +43,7 @@ func (c *cluster) commands(t *testing.T) map[string]func(ts *testscript.TestScri
 		"facts":          c.cmdFacts,
 		"page":           c.cmdPage,
 		"settings":       c.cmdSettings,
+		"gpu-driver":     c.cmdGPUDriver,
 	}
 }
 

@@ -17,6 +17,7 @@ software_copy() {
 	from=${HPCENV_BUILD:-$REPO/build}/$(build_arch "$arch")
 	mkdir -p "$dir/bin" "$dir/lib" "$dir/libexec"
 	software_file "$from/hpcenv" "$dir/bin/hpcenv" 755 "$PLUGIN"
+	software_file "$from/hpcenv-gpu" "$dir/bin/hpcenv-gpu" 755 no
 	software_file "$from/hpcenv_spank.so" "$dir/lib/hpcenv_spank.so" 644 "$PLUGIN"
 	[ "$arch" != x86_64 ] || software_file "$from/hpcenvd" "$dir/bin/hpcenvd" 755 "$DAEMON"
 	hook_script prolog "$dir"
