@@ -58,8 +58,11 @@ func OwnDirectory(path string) error {
 
 // WriteTrusted writes a file of the run directory, readable by all. A reader sees
 // the old one or the new one. The directory must be there and the caller's alone to
-// write to.
+// write to (OwnDirectory).
 func WriteTrusted(path string, b []byte) error {
+	if err := OwnDirectory(filepath.Dir(path)); err != nil {
+		return err
+	}
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-")
 	if err != nil {
 		return err
