@@ -75,6 +75,7 @@
 //	internal/membound        little memory for short-lived programs
 //	internal/munge           credentials of the site's MUNGE; mungetest
 //	internal/nearest         what somebody meant who misspelled a name
+//	internal/remember        what a user's own commands found out, kept
 //	internal/shellword       arguments that can be copied into a shell
 //	internal/version         what this program is called
 //

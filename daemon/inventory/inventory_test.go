@@ -106,3 +106,32 @@ func TestWithoutSlurm(t *testing.T) {
 		t.Errorf("kept: %+v, %v", inv, err)
 	}
 }
+
+// Nodes that have never been up are of the architecture that all others have, if that
+// is one; of none otherwise.
+func TestNodesThatWereNeverUp(t *testing.T) {
+	up := queries.Node{Name: "n1", Arch: "x86_64", Platform: "linux-64"}
+	arm := queries.Node{Name: "a1", Arch: "aarch64", Platform: "linux-aarch64"}
+	odd := queries.Node{Name: "p1", Arch: "ppc64le"}
+	cloud := queries.Node{Name: "c1", Gres: "gpu:h100:4"}
+	for name, c := range map[string]struct {
+		nodes []queries.Node
+		want  string
+	}{
+		"one":     {[]queries.Node{up, cloud}, "linux-64"},
+		"several": {[]queries.Node{up, arm, cloud}, ""},
+		"alone":   {[]queries.Node{cloud}, ""},
+		"odd":     {[]queries.Node{odd, arm, cloud}, "linux-aarch64"},
+	} {
+		_, kinds, err := Build("c", c.nodes, nil, nil).Nodes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k := kinds["c1"]; k.Subdir != c.want || !k.Assumed {
+			t.Errorf("%s: %q, want %q", name, k.Subdir, c.want)
+		}
+		if k := kinds["p1"]; k != nil && k.Subdir != "" {
+			t.Errorf("%s: a machine that is not served is taken for %s", name, k.Subdir)
+		}
+	}
+}

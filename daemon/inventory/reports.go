@@ -31,9 +31,14 @@ const maxNodes = 100_000
 // daemon that starts knows what nodes told its predecessor: nodes tell only what
 // changed.
 type reports struct {
-	mu    sync.Mutex
-	file  snapshot.Reports
-	dirty bool
+	// saving is held by whoever writes the file; it is taken before mu.
+	saving sync.Mutex
+	mu     sync.Mutex
+	file   snapshot.Reports
+	// told counts what was told, saved is how much of that the store has; dirty: the
+	// snapshots have less.
+	told, saved uint64
+	dirty       bool
 	// addresses of nodes, as they were resolved, and when.
 	addresses map[string]resolved
 }
@@ -46,7 +51,9 @@ type resolved struct {
 // resolveAgain is the age of an answer of the name service that is not used any more.
 const resolveAgain = 5 * time.Minute
 
-// NodeFacts takes what a node told. It appears in the next Publish. Errors: ErrReport.
+// NodeFacts takes what a node told. When it returns the store has it, so that a node need
+// not tell it again, whatever becomes of this process; it appears in the next Publish.
+// Errors: ErrReport, and cache.ErrStore.
 func (k *Keeper) NodeFacts(ctx context.Context, node string, from netip.Addr, data []byte) error {
 	var f facts.Facts
 	if err := json.Unmarshal(data, &f); err != nil {
@@ -71,41 +78,82 @@ func (k *Keeper) NodeFacts(ctx context.Context, node string, from netip.Addr, da
 	}
 	sum := sha256.Sum256(data)
 	digest := hex.EncodeToString(sum[:])
+	mine, err := k.note(node, digest, data)
+	if err != nil {
+		return err
+	}
+	return k.saveReports(mine)
+}
+
+// note keeps what a node told in memory, and returns its number.
+func (k *Keeper) note(node, digest string, data []byte) (uint64, error) {
+	names := k.names()
 	k.reports.mu.Lock()
 	defer k.reports.mu.Unlock()
 	if err := k.loadReports(); err != nil {
-		return err
+		return 0, err
 	}
 	r := &k.reports.file
+	if len(r.Nodes) >= maxNodes {
+		k.forget(names, 0)
+	}
 	if len(r.Nodes) >= maxNodes && r.Nodes[node].Facts == "" {
-		return fmt.Errorf("%w: %d nodes told theirs already", ErrReport, len(r.Nodes))
+		return 0, fmt.Errorf("%w: %d nodes told theirs already", ErrReport, len(r.Nodes))
 	}
 	r.Facts[digest] = data
 	r.Nodes[node] = snapshot.Report{Facts: digest, At: time.Now().Unix()}
 	k.reports.dirty = true
-	return nil
+	k.reports.told++
+	return k.reports.told, nil
 }
 
 // Publish makes what nodes told since the last call part of the store, if there is
 // anything.
 func (k *Keeper) Publish(ctx context.Context) error {
 	k.reports.mu.Lock()
-	dirty := k.reports.dirty
+	dirty, told := k.reports.dirty, k.reports.told
 	k.reports.mu.Unlock()
 	if !dirty {
 		return nil
 	}
-	if err := k.saveReports(); err != nil {
+	if err := k.saveReports(told); err != nil {
 		return err
 	}
+	k.reports.mu.Lock()
+	k.reports.dirty = k.reports.told != told
+	k.reports.mu.Unlock()
 	_, err := k.Refresh(ctx)
 	return err
 }
 
-// saveReports writes them, without facts that no node has any more.
-func (k *Keeper) saveReports() error {
+// saveReports returns once the store has what was told up to a number. Those who come
+// while one writes are written together by the next.
+func (k *Keeper) saveReports(upTo uint64) error {
+	names := k.names()
+	k.reports.saving.Lock()
+	defer k.reports.saving.Unlock()
+	data, told, err := k.encodeReports(names, upTo)
+	if data == nil || err != nil {
+		return err
+	}
+	if err := k.save(filepath.Join(k.Store.Root(), "inventory", snapshot.ReportsName), string(data)); err != nil {
+		return err
+	}
+	k.reports.mu.Lock()
+	k.reports.saved = told
+	k.reports.mu.Unlock()
+	return nil
+}
+
+// encodeReports returns the file's bytes, without facts that no node has any more, and
+// how much of what was told is in it; nil = the store has enough.
+func (k *Keeper) encodeReports(names func(string) bool, upTo uint64) ([]byte, uint64, error) {
 	k.reports.mu.Lock()
 	defer k.reports.mu.Unlock()
+	if k.reports.saved >= upTo {
+		return nil, 0, nil
+	}
+	k.forget(names, forgetAfter)
 	used := map[string]bool{}
 	for _, r := range k.reports.file.Nodes {
 		used[r.Facts] = true
@@ -117,13 +165,46 @@ func (k *Keeper) saveReports() error {
 	}
 	data, err := json.Marshal(&k.reports.file)
 	if err != nil {
-		return fmt.Errorf("inventory: %w", err)
+		return nil, 0, fmt.Errorf("inventory: %w", err)
 	}
-	if err := k.save(filepath.Join(k.Store.Root(), "inventory", snapshot.ReportsName), string(data)); err != nil {
-		return err
+	return data, k.reports.told, nil
+}
+
+// forgetAfter is how long what a node told is kept after Slurm has forgotten the node:
+// one that is only left out of slurm.conf for a while is known when it is back.
+const forgetAfter = 30 * 24 * time.Hour
+
+// names of the nodes that Slurm has; nil = it was not asked yet.
+func (k *Keeper) names() func(string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.nodes) == 0 {
+		return nil
 	}
-	k.reports.dirty = false
-	return nil
+	nodes := k.nodes // replaced, never changed
+	var known map[string]bool
+	return func(name string) bool {
+		if known == nil {
+			known = make(map[string]bool, len(nodes))
+			for i := range nodes {
+				known[nodes[i].Name] = true
+			}
+		}
+		return known[name]
+	}
+}
+
+// forget drops what nodes told that Slurm does not have, if they told it that long ago:
+// nodes of a cloud come and go under ever new names. The lock is held.
+func (k *Keeper) forget(known func(string) bool, age time.Duration) {
+	if known == nil {
+		return
+	}
+	for name, r := range k.reports.file.Nodes {
+		if time.Since(time.Unix(r.At, 0)) >= age && !known(name) {
+			delete(k.reports.file.Nodes, name)
+		}
+	}
 }
 
 // loadReports reads them once. The lock is held.
@@ -203,15 +284,15 @@ func (k *Keeper) checkAddress(ctx context.Context, n *queries.Node, from netip.A
 			continue
 		}
 		addrs, err := k.resolve(ctx, name)
+		if slices.Contains(addrs, from) {
+			return nil // the other name is not asked for: a name service may be slow
+		}
 		all, unknown = append(all, addrs...), errors.Join(unknown, err)
 	}
 	if len(all) == 0 && unknown != nil {
 		return fmt.Errorf("%w: the address of %s: %w", ErrReport, n.Name, unknown)
 	}
-	if !slices.Contains(all, from) {
-		return fmt.Errorf("%w: %s came from %s, the node has %v in Slurm (NodeAddr)\nnext: on a node with several networks, set from= in its /etc/hpcenv/hpcenv.conf", ErrReport, n.Name, from, all)
-	}
-	return nil
+	return fmt.Errorf("%w: %s came from %s, the node has %v in Slurm (NodeAddr)\nnext: on a node with several networks, set from= in its /etc/hpcenv/hpcenv.conf", ErrReport, n.Name, from, all)
 }
 
 func (k *Keeper) resolve(ctx context.Context, name string) ([]netip.Addr, error) {

@@ -35,15 +35,20 @@ type Remote struct {
 	classify func(error) *api.Error
 	log      *slog.Logger
 	http     *http.Server
-	// decoding bounds how many credentials are looked at at once: each is a process.
-	decoding *semaphore.Weighted
+	// credentials bounds how many are looked at or made at once, also for those who
+	// have none: each is a process.
+	credentials *semaphore.Weighted
 }
 
 const (
 	// maxFacts bounds a request's body in bytes.
 	maxFacts = 256 << 10
-	// decodings at once.
-	decodings = 8
+	// processes of MUNGE at once.
+	processes = 8
+	// connections at once, of all hosts and of one: with what a body may have they bound
+	// the memory. Those beyond the first wait with the kernel, those beyond the second
+	// are closed, so that one host cannot keep the others out.
+	connections, connectionsOfHost = 512, 64
 )
 
 // NewRemote returns a Remote.
@@ -51,7 +56,7 @@ func NewRemote(nodes NodeBackend, m munge.Munge, opts Options) *Remote {
 	if opts.Log == nil {
 		opts.Log = slog.Default()
 	}
-	s := &Remote{nodes: nodes, munge: m, classify: opts.Classify, log: opts.Log, decoding: semaphore.NewWeighted(decodings)}
+	s := &Remote{nodes: nodes, munge: m, classify: opts.Classify, log: opts.Log, credentials: semaphore.NewWeighted(processes)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("PUT /v1/nodes/{name}/facts", s.known(s.putFacts))
 	s.http = &http.Server{
@@ -68,7 +73,7 @@ func NewRemote(nodes NodeBackend, m munge.Munge, opts Options) *Remote {
 
 // Serve answers on l until Close; it then returns nil.
 func (s *Remote) Serve(l net.Listener) error {
-	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	if err := s.http.Serve(limit(l, connections, connectionsOfHost)); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve: %w", err)
 	}
 	return nil
@@ -105,7 +110,11 @@ func (s *Remote) known(do func(*request) error) http.HandlerFunc {
 				s.log.Error("an error cannot be told", "err", err)
 			}
 		}
-		reply, err := s.munge.SignReply(r.Context(), cred, status, answer)
+		var reply string
+		err := s.bounded(r.Context(), func() (err error) {
+			reply, err = s.munge.SignReply(r.Context(), cred, status, answer)
+			return err
+		})
 		if err != nil {
 			s.log.Error("an answer cannot be signed", "err", err)
 			http.Error(w, "MUNGE", http.StatusServiceUnavailable)
@@ -120,6 +129,15 @@ func (s *Remote) known(do func(*request) error) http.HandlerFunc {
 	}
 }
 
+// bounded runs what starts a process of MUNGE.
+func (s *Remote) bounded(ctx context.Context, do func() error) error {
+	if err := s.credentials.Acquire(ctx, 1); err != nil {
+		return api.Errorf(api.ExitUnreachable, "the client left: %v", err)
+	}
+	defer s.credentials.Release(1)
+	return do()
+}
+
 func (s *Remote) handle(r *http.Request, w http.ResponseWriter, cred string, do func(*request) error) error {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -129,11 +147,11 @@ func (s *Remote) handle(r *http.Request, w http.ResponseWriter, cred string, do 
 	if err != nil {
 		return api.Errorf(api.ExitUsage, "the request cannot be read: %v", err)
 	}
-	if err := s.decoding.Acquire(r.Context(), 1); err != nil {
-		return api.Errorf(api.ExitUnreachable, "the client left: %v", err)
-	}
-	defer s.decoding.Release(1)
-	c, err := s.munge.VerifyRequest(r.Context(), cred, r.Method, r.URL.RequestURI(), body)
+	var c *munge.Credential
+	err = s.bounded(r.Context(), func() (err error) {
+		c, err = s.munge.VerifyRequest(r.Context(), cred, r.Method, r.URL.RequestURI(), body)
+		return err
+	})
 	switch {
 	case errors.Is(err, munge.ErrUnavailable):
 		return api.Errorf(api.ExitUnreachable, "%v", err)

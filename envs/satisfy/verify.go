@@ -5,13 +5,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/project"
+	"github.com/hpcenv/hpcenv/internal/remember"
 )
 
 // uvLockName is what a uv.lock is called.
@@ -81,7 +80,7 @@ func Verify(p *project.Project, path string, data []byte, memory string) error {
 		return &StaleError{Lock: path, Manifest: p.File, Reasons: reasons, Command: "pixi lock"}
 	}
 	if mark != "" {
-		remember(memory, mark, m.record())
+		keep(mark, m.record())
 	}
 	return nil
 }
@@ -91,7 +90,7 @@ func recalled(mark string) (record string, known bool) {
 	if mark == "" {
 		return "", false
 	}
-	data, err := os.ReadFile(mark)
+	data, err := remember.Recall(mark, maxRecord)
 	return string(data), err == nil
 }
 
@@ -120,7 +119,7 @@ func VerifyUV(path string, data []byte, memory string) error {
 		return &StaleError{Lock: path, Manifest: filepath.Join(dir, manifestName), Reasons: reasons, Command: "uv lock"}
 	}
 	if mark != "" && m.read["."].project != nil {
-		remember(memory, mark, m.record())
+		keep(mark, m.record())
 	}
 	return nil
 }
@@ -142,35 +141,15 @@ func Frozen(value string) bool {
 
 // Memory is where a user's pairs are remembered, below their cache directory;
 // "" if they have none.
-func Memory() string {
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(dir, "hpcenv", "satisfied")
-}
+func Memory() string { return remember.Dir("satisfied") }
 
-// forgetAfter is the age at which a pair is forgotten.
-const forgetAfter = 90 * 24 * time.Hour
+// maxRecord bounds what is remembered of a pair, in bytes.
+const maxRecord = 1 << 20
 
-// remember leaves a file with a text, and removes old ones. That it cannot is no
-// error: the pair is compared again next time.
-func remember(memory, mark, text string) {
-	if os.MkdirAll(memory, 0o700) != nil {
-		return
-	}
-	entries, err := os.ReadDir(memory)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > forgetAfter {
-			if os.Remove(filepath.Join(memory, e.Name())) != nil {
-				return
-			}
-		}
-	}
-	if os.WriteFile(mark, []byte(text), 0o600) != nil {
+// keep remembers a pair. That it cannot is no error: the pair is compared again next
+// time.
+func keep(mark, text string) {
+	if remember.Keep(mark, []byte(text)) != nil {
 		return
 	}
 }

@@ -43,7 +43,7 @@ func BootID() (string, error) {
 }
 
 // Save writes the record of this boot, readable by all. A reader sees the old one
-// or the new one. The directory must be there and the caller's alone to write to.
+// or the new one. The directory must be there and the caller's alone to write to (OwnDirectory).
 func Save(path string, f *Facts) error {
 	boot, err := BootID()
 	if err != nil {

@@ -43,10 +43,26 @@ func readTrusted(f *os.File, path string) ([]byte, error) {
 	return b, err
 }
 
+// OwnDirectory refuses a directory in which others could move the caller's files about.
+func OwnDirectory(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.IsDir() || int(st.Uid) != os.Geteuid() || info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("%s must be a directory that only root may write to; next: the administrator names another run_dir, in plugstack.conf and in the prolog", path)
+	}
+	return nil
+}
+
 // WriteTrusted writes a file of the run directory, readable by all. A reader sees
 // the old one or the new one. The directory must be there and the caller's alone to
-// write to.
+// write to (OwnDirectory).
 func WriteTrusted(path string, b []byte) error {
+	if err := OwnDirectory(filepath.Dir(path)); err != nil {
+		return err
+	}
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-")
 	if err != nil {
 		return err

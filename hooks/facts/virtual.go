@@ -7,55 +7,87 @@ import (
 	"github.com/hpcenv/hpcenv/envs/requirement"
 )
 
-// Virtuals are the node's virtual packages (CEP 30, CEP 46), sorted by name.
-// lookup is an environment (os.LookupEnv): CONDA_OVERRIDE_{CUDA, CUDA_ARCH,
-// GLIBC, LINUX, ARCHSPEC} replace a version (of ARCHSPEC the name) or, where they
-// are empty, take the package away; nil overrides nothing. Values are passed on as
-// they are: it is the judge of a requirement who says that one is no version.
+// Virtuals are the node's virtual packages (CEP 30, CEP 46), sorted by name, as
+// Override changes them.
 func Virtuals(f *Facts, lookup func(string) (string, bool)) []requirement.Virtual {
 	var list []requirement.Virtual
-	put := func(name, override, version, build string) bool {
-		if value, ok := overridden(lookup, override); ok {
-			version = value
+	put := func(name, version, build string) {
+		if version != "" {
+			list = append(list, requirement.Virtual{Name: name, Version: version, Build: build})
 		}
-		if version == "" {
-			return false
-		}
-		list = append(list, requirement.Virtual{Name: name, Version: version, Build: build})
-		return true
-	}
-	put("__unix", "", "0", "0")
-	put("__linux", "LINUX", linuxVersion(f.Kernel), "0")
-	put("__glibc", "GLIBC", f.Glibc, "0")
-	cuda, compute := "", ""
-	if f.GPU != nil && f.GPU.Vendor == "nvidia" {
-		cuda, compute = f.GPU.CUDA, f.GPU.Compute
-	}
-	// Without __cuda there is no __cuda_arch either.
-	if put("__cuda", "CUDA", cuda, "0") {
-		put("__cuda_arch", "CUDA_ARCH", compute, "0")
 	}
 	// Of archspec the build says which, and the version only whether it is known.
-	name, version := f.CPU.Name, "1"
-	if name == "" {
-		name, version = f.Machine, "0"
+	if f.CPU.Name != "" {
+		put("__archspec", "1", f.CPU.Name)
+	} else if f.Machine != "" {
+		put("__archspec", "0", f.Machine)
 	}
-	if value, ok := overridden(lookup, "ARCHSPEC"); ok {
-		name, version = value, "1"
+	// Without __cuda there is no __cuda_arch either.
+	if f.GPU != nil && f.GPU.Vendor == "nvidia" && f.GPU.CUDA != "" {
+		put("__cuda", f.GPU.CUDA, "0")
+		put("__cuda_arch", f.GPU.Compute, "0")
 	}
-	if name != "" {
-		list = append(list, requirement.Virtual{Name: "__archspec", Version: version, Build: name})
+	put("__glibc", f.Glibc, "0")
+	put("__linux", linuxVersion(f.Kernel), "0")
+	put("__unix", "0", "0")
+	return Override(list, lookup)
+}
+
+// overridable are the virtual packages that have a variable of the standard's:
+// CONDA_OVERRIDE_ and their name in capitals.
+var overridable = []string{"__archspec", "__cuda", "__cuda_arch", "__glibc", "__linux"}
+
+// OverrideVariables are the variables that Override looks at, sorted.
+func OverrideVariables() []string {
+	var names []string
+	for _, v := range overridable {
+		names = append(names, overrideVariable(v))
+	}
+	return names
+}
+
+func overrideVariable(virtual string) string {
+	return "CONDA_OVERRIDE_" + strings.ToUpper(strings.TrimPrefix(virtual, "__"))
+}
+
+// Override returns virtual packages, sorted by name, as the variables of an environment
+// (lookup is os.LookupEnv) change them: CONDA_OVERRIDE_{CUDA, CUDA_ARCH, GLIBC, LINUX,
+// ARCHSPEC} replace a version (of ARCHSPEC the name) or, where they are empty, take the
+// package away; nil changes nothing. Values are passed on as they are: it is the judge
+// of a requirement who says that one is no version.
+func Override(list []requirement.Virtual, lookup func(string) (string, bool)) []requirement.Virtual {
+	list = slices.Clone(list)
+	for _, name := range overridable {
+		value, ok := overridden(lookup, name)
+		if !ok {
+			continue
+		}
+		list = without(list, name)
+		switch {
+		case value == "":
+		case name == "__archspec":
+			list = append(list, requirement.Virtual{Name: name, Version: "1", Build: value})
+		default:
+			list = append(list, requirement.Virtual{Name: name, Version: value, Build: "0"})
+		}
+	}
+	if !slices.ContainsFunc(list, func(v requirement.Virtual) bool { return v.Name == "__cuda" }) {
+		list = without(list, "__cuda_arch")
 	}
 	slices.SortFunc(list, func(a, b requirement.Virtual) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }
 
-// overridden asks for a variable of the standard's; ok = it is set.
+func without(list []requirement.Virtual, name string) []requirement.Virtual {
+	return slices.DeleteFunc(list, func(v requirement.Virtual) bool { return v.Name == name })
+}
+
+// overridden asks for a virtual package's variable; ok = it is set.
 func overridden(lookup func(string) (string, bool), name string) (value string, ok bool) {
-	if lookup == nil || name == "" {
+	if lookup == nil {
 		return "", false
 	}
-	value, ok = lookup("CONDA_OVERRIDE_" + name)
+	value, ok = lookup(overrideVariable(name))
 	return strings.TrimSpace(value), ok
 }
 
@@ -74,14 +106,14 @@ func linuxVersion(release string) string {
 	return strings.Join(parts, ".")
 }
 
-// VirtualAncestors are the microarchitectures whose packages the node runs: those
-// of its processor, or of the one that CONDA_OVERRIDE_ARCHSPEC names; of a name
-// that archspec does not know, itself.
-func VirtualAncestors(f *Facts, lookup func(string) (string, bool)) []string {
-	value, ok := overridden(lookup, "ARCHSPEC")
+// OverrideAncestors returns the microarchitectures whose packages a node runs: its own
+// ones, or those of the one that CONDA_OVERRIDE_ARCHSPEC names; of a name that archspec
+// does not know, itself.
+func OverrideAncestors(own []string, lookup func(string) (string, bool)) []string {
+	value, ok := overridden(lookup, "__archspec")
 	switch {
 	case !ok:
-		return f.CPU.Ancestors
+		return own
 	case value == "":
 		return nil
 	}

@@ -84,7 +84,7 @@ func TestVirtualAncestors(t *testing.T) {
 		"CONDA_OVERRIDE_ARCHSPEC=x86_64_v2": {"x86_64_v2", "x86_64"},
 		"CONDA_OVERRIDE_ARCHSPEC=z80":       {"z80"},
 	} {
-		if got := facts.VirtualAncestors(f, env(variable)); !slices.Equal(got, want) {
+		if got := facts.OverrideAncestors(f.CPU.Ancestors, env(variable)); !slices.Equal(got, want) {
 			t.Errorf("%q: %q, want %q", variable, got, want)
 		}
 	}

@@ -167,6 +167,11 @@ func tell(ctx context.Context, o Options, remote *api.Remote, data []byte) error
 		case <-wait.C:
 		}
 	}
+	// From here on it is not known what the daemon has, until it says so: what was told
+	// before must not pass for it.
+	if err := os.Remove(sent); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("what was told before cannot be forgotten: %w", err)
+	}
 	if err := remote.PutFacts(ctx, o.Node, data); err != nil {
 		return err
 	}

@@ -48,6 +48,10 @@ func (s *submission) choose(ctx context.Context, st *submitStore, w *wanted) (*c
 	if c.cluster, err = s.readCluster(ctx, st); err != nil {
 		return nil, err
 	}
+	overrides, err := s.overrides(c.cluster)
+	if err != nil {
+		return nil, err
+	}
 	c.where = scope.FromProcess(os.Getppid(), s.context, s.component, c.cluster.Scope())
 	d, err := s.describe(st, w, c)
 	if err != nil {
@@ -63,7 +67,7 @@ func (s *submission) choose(ctx context.Context, st *submitStore, w *wanted) (*c
 	}
 	in := selection.Input{
 		Environments: d.Environments, Groups: groups, Rules: c.cluster.Rules,
-		Wish: selection.Wish{Environment: w.name, GPU: c.where.GPUs, MultiNode: c.where.MultiNode, Partitions: c.where.Partitions, Check: s.mode},
+		Wish: selection.Wish{Environment: w.name, GPU: c.where.GPUs, MultiNode: c.where.MultiNode, Partitions: c.where.Partitions, Check: s.mode, Overrides: overrides},
 	}
 	if c.plan, err = s.selected(in, c); err != nil {
 		return nil, s.unplanned(c, err)
@@ -244,6 +248,12 @@ func (c *chosen) planArguments() string {
 	} else if !c.where.Every {
 		out += " -w " + shellword.Quote(hostlist.Compress(c.where.Nodes))
 	}
+	if c.where.Partition != "" && c.where.All && strings.Contains(c.where.Asked, "--nodelist=") {
+		out += " -w " + shellword.Quote(hostlist.Compress(c.where.Nodes))
+	}
+	if c.where.GPUs {
+		out += " --gpus"
+	}
 	return out
 }
 
@@ -251,6 +261,9 @@ func (c *chosen) planArguments() string {
 func (s *submission) tell(c *chosen) {
 	if s.step {
 		return
+	}
+	if c.where.None {
+		return // Slurm has the word: it refuses the job, or knows nodes that are newer
 	}
 	say := func(format string, args ...any) {
 		fmt.Fprintf(s.stderr, "%s: hpcenv: %s\n", s.context, fmt.Sprintf(format, args...))
@@ -265,6 +278,9 @@ func (s *submission) tell(c *chosen) {
 		r := &c.plan.Rows[i]
 		if r.Problem != "" {
 			unfit = append(unfit, r.Nodes)
+		}
+		if r.Unused != "" {
+			say("warning: %s: %s", r.Nodes, r.Unused)
 		}
 		for _, w := range r.Warnings {
 			if r.Kind.Assumed {
@@ -285,7 +301,7 @@ func (s *submission) tell(c *chosen) {
 		if f := c.feature(); f != "" {
 			next = "--constraint=" + f
 		}
-		say("warning: nothing of the lock fits %s, which may get the job and would refuse it; next: %s keeps it off them", strings.Join(unfit, ","), next)
+		say("warning: nothing of the lock fits %s, which may get the job and would refuse it; next: %s keeps it off them; details: hpcenv plan%s", strings.Join(unfit, ","), next, c.planArguments())
 	}
 	if !s.tty {
 		return
@@ -297,7 +313,11 @@ func (s *submission) tell(c *chosen) {
 				n += c.plan.Rows[i].Count
 			}
 		}
-		say("%s (%s) ready for %d nodes of %s", e.name, short(e.digest), n, c.place())
+		nodes := fmt.Sprintf("%d nodes", n)
+		if n == 1 {
+			nodes = "1 node"
+		}
+		say("%s (%s) ready for %s of %s", e.name, short(e.digest), nodes, c.place())
 	}
 }
 

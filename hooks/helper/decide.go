@@ -32,7 +32,7 @@ func decide(ctx context.Context, p *pin.Pin, store, record string, env func(stri
 		return new(decision), nil
 	}
 	f, _ := facts.Load(ctx, record) // without a record they were read now
-	kind := selection.KindOf(f, env)
+	kind := selection.KindOf(f, p.Plan.Wish.Override)
 	n := &decider{pin: p, root: p.Within(store), cluster: store, kind: &kind}
 	if p.Store != "" {
 		n.cluster = p.Store
@@ -88,6 +88,7 @@ func (n *decider) resolve(env func(string) (string, bool)) error {
 	if err != nil {
 		return refuse(api.ExitUnreachable, "the cluster's nodes as they were when the job was submitted: %w; next: submit again", err)
 	}
+	c.Override(n.pin.Plan.Wish.Override)
 	var digests []string
 	of := map[string][]string{}
 	for _, name := range names {
@@ -109,8 +110,15 @@ func (n *decider) resolve(env func(string) (string, bool)) error {
 
 // load reads what a kind is selected from that the plan does not have.
 func (n *decider) load(rules string) (*selection.Loaded, error) {
-	if n.pin.Description == "" {
+	if n.pin.Description == "" && !n.pin.Wish {
 		return nil, refuse(api.ExitLate, "what %s asks of nodes is not in the store; next: hpcenv prepare, and submit again", orUnknown(n.pin.LockPath))
+	}
+	r, err := planning.ReadRules(n.cluster, rules)
+	if err != nil {
+		return nil, err
+	}
+	if n.pin.Wish {
+		return &selection.Loaded{Environments: planning.OfWish(n.pin.Environment, n.pin.Platforms).Environments, Rules: r}, nil
 	}
 	data, err := prepared.Store{Root: n.root, Patient: true}.Description(n.pin.Lock, n.pin.Description)
 	if err != nil {
@@ -119,10 +127,6 @@ func (n *decider) load(rules string) (*selection.Loaded, error) {
 	d, err := planning.Decode(data)
 	if err != nil {
 		return nil, refuse(api.ExitUnreachable, "%w; next: tell the administrator", err)
-	}
-	r, err := planning.ReadRules(n.cluster, rules)
-	if err != nil {
-		return nil, err
 	}
 	return &selection.Loaded{Environments: d.Environments, Rules: r}, nil
 }
@@ -134,6 +138,7 @@ func (n *decider) changed(d *selection.Decision) error {
 	if err != nil {
 		return nil // what was known is gone; the fresh decision fits, and that is what counts
 	}
+	c.Override(n.pin.Plan.Wish.Override)
 	before := c.KindOf(nodeName())
 	if before == nil || before.Assumed {
 		return nil

@@ -38,9 +38,6 @@ func writeFacts(ctx context.Context, args []string, out io.Writer) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("facts: %w; next: run it as root, or name another file with -o", err)
 	}
-	if err := ownDirectory(dir); err != nil {
-		return fmt.Errorf("facts: %w", err)
-	}
 	if err := facts.Save(*file, f); err != nil {
 		return fmt.Errorf("facts: %s: %w; next: run it as root, or name another file with -o", *file, err)
 	}

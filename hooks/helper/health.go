@@ -5,6 +5,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/hooks/health"
 )
 
@@ -22,8 +23,8 @@ func healthMain(ctx context.Context, args []string) error {
 	fl.StringVar(&o.GPU.Program, "gpu-program", "", "")
 	fl.StringVar(&o.GPU.Library, "gpu-library", "", "")
 	fl.DurationVar(&o.Jitter, "jitter", 20*time.Second, "")
-	if err := parse(fl, args); err != nil {
-		return err
+	if err := fl.Parse(args); err != nil || fl.NArg() > 0 {
+		return refuse(api.ExitUsage, "health: usage: hpcenv slurm-hook health [--jitter 20s] [--node NAME] [--conf FILE] [--root DIR] [--run-dir DIR]")
 	}
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()

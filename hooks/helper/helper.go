@@ -117,6 +117,8 @@ func exitCode(err error) int {
 	return api.ExitFailed
 }
 
+// nodeName is Slurm's name for this host, where Slurm tells; else what slurmd itself
+// looks for in slurm.conf: the host's name without its domain.
 func nodeName() string {
 	if n := os.Getenv("SLURMD_NODENAME"); n != "" {
 		return n
@@ -125,6 +127,7 @@ func nodeName() string {
 	if err != nil {
 		return "this host"
 	}
+	n, _, _ = strings.Cut(n, ".")
 	return n
 }
 

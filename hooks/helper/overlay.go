@@ -29,20 +29,17 @@ func editableOf(proj *project.Project, env string) (map[string]bool, error) {
 	return m, nil
 }
 
-// manifestOf reads what the manifest beside an inherited pin's lock says of
-// packages by path, for another environment than the pin's.
-func (w *wanted) manifestOf(lock string) error {
+// manifestOf reads the manifest beside an inherited pin's lock, for another environment
+// than those of the pin; nil = there is none.
+func manifestOf(lock string) (*project.Project, error) {
 	if lock == "" {
-		return nil
+		return nil, nil
 	}
 	proj, err := project.Load(filepath.Dir(lock))
 	if err != nil {
-		return refuse(api.ExitUsage, "%w", err)
+		return nil, refuse(api.ExitUsage, "%w", err)
 	}
-	if proj != nil {
-		w.editable, err = editableOf(proj, w.name)
-	}
-	return err
+	return proj, nil
 }
 
 // checkTrees refuses projects that cannot be used from their source trees before
@@ -72,7 +69,7 @@ func (s *submission) aboutTrees(w *wanted, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, editable.ErrRefused):
-		return refuse(api.ExitUsage, "%s: environment %s: %w; nothing was submitted", w.shown, w.name, err)
+		return &notSubmitted{w.shown, refuse(api.ExitUsage, "environment %s: %w", w.name, err)}
 	}
 	return refuse(api.ExitFailed, "%w", err)
 }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hpcenv/hpcenv/hooks/facts"
 	"github.com/hpcenv/hpcenv/hooks/pin"
 )
 
@@ -65,7 +66,7 @@ func leavePin(runDir, job, wire string) error {
 		return err
 	}
 	for _, dir := range []string{runDir, filepath.Dir(path)} {
-		if err := ownDirectory(dir); err != nil {
+		if err := facts.OwnDirectory(dir); err != nil {
 			return err
 		}
 	}
@@ -81,19 +82,6 @@ func leavePin(runDir, job, wire string) error {
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(tmp.Name()))
-	}
-	return nil
-}
-
-// ownDirectory refuses a directory in which others could move root's files about.
-func ownDirectory(path string) error {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return err
-	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || !info.IsDir() || int(st.Uid) != os.Geteuid() || info.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("%s must be a directory that only root may write to; next: the administrator names another run_dir, in plugstack.conf and in the prolog", path)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
@@ -43,7 +44,35 @@ func (s *submission) ensure(ctx context.Context, st *submitStore, c *chosen) err
 			return err
 		}
 	}
+	s.ensureDescription(ctx, st, c)
 	return nil
+}
+
+// describeWithin bounds the wait for a description to be kept; all else is there.
+const describeWithin = 5 * time.Second
+
+// ensureDescription has the store keep what the lock asks of nodes, if all else was
+// there before it did (made by an earlier release, or under another manifest). Only nodes
+// that become something else while the job waits will look for it: that it cannot be kept
+// is said, and stops nothing.
+func (s *submission) ensureDescription(ctx context.Context, st *submitStore, c *chosen) {
+	main := c.main()
+	if s.step || s.timeout == 0 || c.digest == "" || main.store.HasDescription(main.digest, c.digest) {
+		return
+	}
+	var err error
+	if main.data == nil {
+		main.data, err = st.lockBytes(main.wanted)
+	}
+	if err == nil {
+		ctx, cancel := context.WithTimeout(ctx, describeWithin)
+		defer cancel()
+		err = s.prepare(ctx, st, c, main)
+	}
+	if err != nil {
+		why, _, _ := strings.Cut(err.Error(), "\n")
+		fmt.Fprintf(s.stderr, "%s: hpcenv: note: nodes that change while the job waits may refuse it, since the store does not keep what the lock asks of nodes: %s\n", s.context, why)
+	}
 }
 
 func (s *submission) ensureOne(ctx context.Context, st *submitStore, c *chosen, e *environment) (err error) {
@@ -132,7 +161,7 @@ func (s *submission) pin(ctx context.Context, st *submitStore, c *chosen) (*pin.
 	if _, err := rand.Read(token[:]); err != nil {
 		return nil, fmt.Errorf("random token: %w", err)
 	}
-	p := &pin.Pin{Lock: c.wanted.digest, LockPath: c.wanted.shown, Named: s.name != "", Step: s.step, Token: hex.EncodeToString(token[:]), Snapshot: c.cluster.Digest}
+	p := &pin.Pin{Lock: c.wanted.digest, LockPath: c.wanted.shown, Named: s.name != "" || s.nested() && c.wanted.inherited.Named, Step: s.step, Token: hex.EncodeToString(token[:]), Snapshot: c.cluster.Digest, Wish: c.wanted.python}
 	if st.own {
 		p.Store = st.root
 	}
@@ -161,6 +190,29 @@ func (s *submission) pin(ctx context.Context, st *submitStore, c *chosen) (*pin.
 	p.Plan, err = c.plan.Pin(nil)
 	return p, err
 }
+
+// encodePin is the pin as it travels. The plan of a cluster of very many kinds of node
+// may have to be shortened for that; then nodes read the rest from the store.
+func encodePin(p *pin.Pin) (string, error) {
+	wire, err := p.Encode()
+	if err == nil {
+		return wire, nil
+	}
+	many := p.Plan != nil && p.Plan.Kinds() > manyKinds
+	if many && (p.Description != "" || p.Wish) && p.Plan.Shorten() {
+		if wire, err = p.Encode(); err == nil {
+			return wire, nil
+		}
+	}
+	next := "shorten the path of the lock or the manifest's [activation]"
+	if many {
+		next = fmt.Sprintf("the job may land on %d kinds of node: narrow it (--partition, --constraint), or name an environment (--env-name), or %s", p.Plan.Kinds(), next)
+	}
+	return "", refuse(api.ExitFailed, "%w; next: %s", err, next)
+}
+
+// manyKinds have a part in a pin's being too long.
+const manyKinds = 50
 
 // main is the environment that most nodes get.
 func (c *chosen) main() *environment {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -14,9 +13,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
-	"github.com/hpcenv/hpcenv/envs/activation"
-	"github.com/hpcenv/hpcenv/hooks/facts"
-	"github.com/hpcenv/hpcenv/hooks/pin"
 	"github.com/hpcenv/hpcenv/hooks/selection"
 )
 
@@ -76,6 +72,15 @@ func (s *submission) run(ctx context.Context, stdout io.Writer) error {
 	if s.mode, err = selection.ParseCheck(s.check); err != nil {
 		return refuse(api.ExitUsage, "%w", err)
 	}
+	if s.nested() {
+		return s.runNested(ctx, stdout)
+	}
+	return s.choosePin(ctx, stdout)
+}
+
+// choosePin chooses what the job gets, sees that it is there, and hands the pin to the
+// plugin.
+func (s *submission) choosePin(ctx context.Context, stdout io.Writer) error {
 	wanted, err := s.wanted()
 	if err != nil {
 		return err
@@ -99,9 +104,9 @@ func (s *submission) run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	wire, err := p.Encode()
+	wire, err := encodePin(p)
 	if err != nil {
-		return refuse(api.ExitFailed, "%w; next: shorten the path of the lock or the manifest's [activation]", err)
+		return err
 	}
 	out := newRecords(stdout)
 	out.put("pin", wire)
@@ -144,8 +149,12 @@ type notSubmitted struct {
 func (n *notSubmitted) Unwrap() error { return n.err }
 
 func (n *notSubmitted) Error() string {
-	cause, next, found := strings.Cut(n.err.Error(), "\nnext: ")
+	cause, next, found := strings.Cut(strings.ReplaceAll(n.err.Error(), "; next: ", "\nnext: "), "\nnext: ")
+	cause, more, lines := strings.Cut(cause, "\n")
 	text := n.lock + ": " + cause + "; nothing was submitted"
+	if lines {
+		text += "\n" + more
+	}
 	if found {
 		text += "\nnext: " + next
 	}
@@ -165,29 +174,4 @@ func (s *submission) service(ctx context.Context, st *submitStore) (api.Service,
 	}
 	client.Bring = s.deps.Bring
 	return client, nil
-}
-
-// activateShell gives salloc's own shell the environment, if this host has it.
-func (s *submission) activateShell(ctx context.Context, p *pin.Pin, st *submitStore, out *records) {
-	on, err := decide(ctx, p, st.root, filepath.Join(DefaultRunDir, facts.RecordFile), os.LookupEnv)
-	var pl *place
-	if err == nil {
-		pl, err = locate(p, st.root, s.prefixRoot)
-	}
-	if err == nil {
-		var result activation.Result
-		result, err = activation.Activate(ctx, activation.Input{
-			Env: os.Environ(), ID: p.ID, Platform: hostPlatform(), Prefix: pl.prefix, EnvName: p.Environment,
-			Static: pl.meta.Activation, Manifest: pl.manifest, ActDigest: p.Activation, Overlay: p.OverlayDir(hostPlatform()), Settings: on.settings, Scripts: activation.Options{Stderr: s.stderr},
-		})
-		if err == nil {
-			for _, note := range result.Notes {
-				fmt.Fprintf(s.stderr, "salloc: hpcenv: %s\n", note)
-			}
-			out.patch(result.Patch)
-			return
-		}
-	}
-	// The allocation is still worth having: its steps have the environment.
-	fmt.Fprintf(s.stderr, "salloc: hpcenv: this shell itself does not get the environment, the job's steps do: %v\n", err)
 }

@@ -22,15 +22,19 @@ import (
 type maker struct {
 	api.Service
 	asked int
-	make  func()
+	make  func(*api.PrepareRequest)
 	// status publishes what the cluster is.
 	status func()
 	notes  []string
+	err    error
 }
 
-func (m *maker) Prepare(context.Context, *api.PrepareRequest, func(api.Event)) (*api.PrepareResult, error) {
+func (m *maker) Prepare(_ context.Context, req *api.PrepareRequest, _ func(api.Event)) (*api.PrepareResult, error) {
 	m.asked++
-	m.make()
+	if m.err != nil {
+		return nil, m.err
+	}
+	m.make(req)
 	return &api.PrepareResult{Notes: m.notes}, nil
 }
 
@@ -72,7 +76,9 @@ func TestSubmissionsPassOnNotes(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(root, "inventory", "current"), []byte(digest+"\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-	}, notes: []string{"link scripts were not run"}, make: func() {
+	}, notes: []string{"link scripts were not run"}, make: func(req *api.PrepareRequest) {
+		description := sha256.Sum256(req.Description)
+		put(filepath.Join(root, "locks", hex.EncodeToString(sum[:]), "description", hex.EncodeToString(description[:])+".json"), json.RawMessage(req.Description))
 		put(filepath.Join(root, "locks", hex.EncodeToString(sum[:]), "index.json"), &lockfile.Index{Linker: materialize.LinkerVersion,
 			Environments: map[string]lockfile.IndexEnvironment{"default": {ID: testID, Platforms: []string{hostPlatform()}}}})
 		put(filepath.Join(root, "meta", testID, hostPlatform()+".json"), &materialize.Meta{ID: testID})
@@ -96,5 +102,42 @@ func TestSubmissionsPassOnNotes(t *testing.T) {
 	}
 	if got := submit(); got != "" || service.asked != 1 {
 		t.Errorf("again: asked %d times, stderr %q", service.asked, got)
+	}
+	// One that finds all but what the lock asks of nodes has that kept, once.
+	if err := os.RemoveAll(filepath.Join(root, "locks", hex.EncodeToString(sum[:]), "description")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		submit()
+	}
+	if service.asked != 2 {
+		t.Errorf("without a description: asked %d times", service.asked)
+	}
+	service.err = api.Errorf(api.ExitUnreachable, "hpcenvd is down")
+	if err := os.RemoveAll(filepath.Join(root, "locks", hex.EncodeToString(sum[:]), "description")); err != nil {
+		t.Fatal(err)
+	}
+	if got := submit(); !strings.Contains(got, "note: nodes that change while the job waits") || !strings.Contains(got, "hpcenvd is down") {
+		t.Errorf("stderr %q", got)
+	}
+}
+
+// What becomes of the job is said before the next step, which ends the message,
+// however the cause says its own.
+func TestNotSubmittedComesBeforeTheNextStep(t *testing.T) {
+	for _, cause := range []string{"it is odd; next: mend it", "it is odd\nnext: mend it"} {
+		n := &notSubmitted{"pixi.lock", refuse(api.ExitUsage, "%s", cause)}
+		if got, want := n.Error(), "pixi.lock: it is odd; nothing was submitted\nnext: mend it"; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if exitCode(n) != api.ExitUsage {
+			t.Errorf("exit code %d", exitCode(n))
+		}
+	}
+	if got := (&notSubmitted{"l", refuse(api.ExitFailed, "odd\n  a table; next: b")}).Error(); got != "l: odd; nothing was submitted\n  a table\nnext: b" {
+		t.Errorf("%q", got)
+	}
+	if got := (&notSubmitted{"l", refuse(api.ExitFailed, "odd")}).Error(); got != "l: odd; nothing was submitted" {
+		t.Errorf("%q", got)
 	}
 }

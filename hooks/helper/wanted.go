@@ -122,30 +122,38 @@ func (s *submission) wanted() (*wanted, error) {
 func (w *wanted) of(name string) (*wanted, error) {
 	one := *w
 	one.name = name
-	if p := w.inherited; p != nil && name == w.before {
-		one.activation, one.actDigest, one.overlay = p.Inline, p.Activation, p.Overlay
-		return &one, nil
-	} else if p != nil && !w.python {
-		return &one, one.manifestOf(p.LockPath)
-	}
-	if w.project == nil {
+	if c := w.choiceBefore(name); c != nil {
+		one.activation, one.actDigest, one.overlay = c.Inline, c.Activation, c.Overlay
 		return &one, nil
 	}
-	var err error
-	if one.editable, err = editableOf(w.project, name); err != nil {
-		return nil, err
+	if p := w.inherited; p != nil && !w.python {
+		var err error
+		if one.project, err = manifestOf(p.LockPath); err != nil {
+			return nil, err
+		}
 	}
-	m, err := w.project.Activation(name)
+	if one.project == nil {
+		return &one, nil
+	}
+	return &one, one.manifest()
+}
+
+// manifest takes what the project says of the environment.
+func (w *wanted) manifest() (err error) {
+	if w.editable, err = editableOf(w.project, w.name); err != nil {
+		return err
+	}
+	m, err := w.project.Activation(w.name)
 	var unknown *project.UnknownEnvironmentError
 	switch {
 	case errors.As(err, &unknown):
 		// Whether there is such an environment is for the lock to say.
 	case err != nil:
-		return nil, refuse(api.ExitUsage, "%w", err)
+		return refuse(api.ExitUsage, "%w", err)
 	case m != nil:
-		one.activation, one.actDigest = project.Canonical(m)
+		w.activation, w.actDigest = project.Canonical(m)
 	}
-	return &one, nil
+	return nil
 }
 
 // wish turns a wish of a lock that names no environments into a name.
@@ -165,7 +173,11 @@ func (w *wanted) wish(lock *project.PythonLock) error {
 // wishOfPin is wish for the lock of an inherited pin: nothing lies beside it any
 // more, so the Python is that of the pin unless the name says another.
 func (s *submission) wishOfPin(st *submitStore, w *wanted) error {
-	if w.data != nil || s.name == "" {
+	if w.data != nil || s.name == "" && !s.nested() {
+		return nil
+	}
+	if p := w.inherited; s.nested() && p.Description != "" {
+		w.asChosen(p) // no wish: it has environments
 		return nil
 	}
 	data, err := st.lockBytes(w)
@@ -174,6 +186,10 @@ func (s *submission) wishOfPin(st *submitStore, w *wanted) error {
 	}
 	lock := project.OpenPython("", data)
 	if lock == nil {
+		if s.nested() {
+			w.data = data
+			w.asChosen(w.inherited)
+		}
 		return nil
 	}
 	wish, err := python.ParseWish(w.name)
@@ -197,7 +213,7 @@ func (s *submission) wantedOfPin() (*wanted, error) {
 	if s.inherited == "" {
 		return nil, refuse(api.ExitUsage, "--env-name=%s names an environment, but no lock is given; next: add --env-lock=. (the directory of your pixi.lock)", s.name)
 	}
-	if size := os.Getenv("SLURM_HET_SIZE"); size != "" && size != "1" {
+	if size := os.Getenv("SLURM_HET_SIZE"); size != "" && size != "1" && !s.nested() {
 		// Only component 0's pin is in the variables of a heterogeneous job.
 		return nil, refuse(api.ExitUsage, "--env-name=%s alone is ambiguous in a heterogeneous job, whose components may have a lock each; next: name the lock too (srun --env-lock=PATH --env-name=%s)", s.name, s.name)
 	}

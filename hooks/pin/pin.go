@@ -65,6 +65,9 @@ type Pin struct {
 	// what the lock asks of nodes; "" = the store does not have it.
 	Snapshot    string `json:"snap,omitempty"`
 	Description string `json:"desc,omitempty"`
+	// Wish: the lock names no environments (uv.lock), Environment is a wish; it asks
+	// nothing of nodes but their platform.
+	Wish bool `json:"wish,omitempty"`
 	// Store is set for a user's own store only. Nodes know the cluster's.
 	Store string `json:"store,omitempty"`
 	// Group is set if the environment lies in a group's part of the cluster's store:
@@ -106,6 +109,19 @@ func (p *Pin) Take(environment string) bool {
 		}
 	}
 	return false
+}
+
+// Of returns the pin's Choice of an environment; nil = it has none.
+func (p *Pin) Of(environment string) *Choice {
+	if p.Environment == environment {
+		return &p.Choice
+	}
+	for i := range p.Others {
+		if p.Others[i].Environment == environment {
+			return &p.Others[i]
+		}
+	}
+	return nil
 }
 
 // Overlay says where the files lie that activation adds to an environment, and

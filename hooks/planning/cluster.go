@@ -83,6 +83,30 @@ func ReadRules(root, digest string) (selection.Rules, error) {
 	return selection.LoadRules(data)
 }
 
+// Override makes every node what overrides stand for (facts.Override): the kinds that
+// the cluster returns from now on are those that a node decides by in a job that was
+// submitted with them.
+func (c *Cluster) Override(lookup func(string) (string, bool)) {
+	snap := *c.Snapshot
+	snap.Kinds, snap.Groups = nil, slices.Clone(snap.Groups)
+	after := map[string]string{}
+	for i := range c.Snapshot.Kinds {
+		before := &c.Snapshot.Kinds[i]
+		k := before.Overridden(lookup)
+		after[before.Digest] = k.Digest
+		if snap.Kind(k.Digest) == nil {
+			snap.Kinds = append(snap.Kinds, k)
+		}
+	}
+	for i := range snap.Groups {
+		snap.Groups[i].Kind = after[snap.Groups[i].Kind]
+	}
+	for node, k := range c.kinds {
+		c.kinds[node] = snap.Kind(after[k.Digest])
+	}
+	c.Snapshot = &snap
+}
+
 // Scope is the cluster as package scope looks at it.
 func (c *Cluster) Scope() *scope.Cluster {
 	return &scope.Cluster{Name: c.Snapshot.Cluster, Nodes: c.nodes, Partitions: c.Snapshot.Partitions, Plugins: c.Snapshot.Plugins, Enforced: c.Snapshot.Enforced, Federated: c.Snapshot.Federated}

@@ -13,14 +13,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/project"
 	"github.com/hpcenv/hpcenv/hooks/selection"
+	"github.com/hpcenv/hpcenv/internal/remember"
 )
 
 // Description is a lock, and what its manifest adds, as far as a selection looks at
@@ -123,7 +122,7 @@ func Remembered(data []byte, lockDigest string, proj *project.Project, memory st
 		}
 		key := sha256.Sum256([]byte(strings.Join([]string{describing, lockDigest, manifest}, "\n")))
 		path = filepath.Join(memory, hex.EncodeToString(key[:16])+".json")
-		if kept, err := os.ReadFile(path); err == nil {
+		if kept, err := remember.Recall(path, MaxDescription); err == nil {
 			if d, err := Decode(kept); err == nil {
 				return d, nil
 			}
@@ -134,48 +133,19 @@ func Remembered(data []byte, lockDigest string, proj *project.Project, memory st
 		return nil, err
 	}
 	if path != "" {
-		remember(memory, path, d)
+		keep(path, d)
 	}
 	return d, nil
 }
 
 // Memory is where a user's descriptions are kept; "" if they have no cache directory.
-func Memory() string {
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(dir, "hpcenv", "described")
-}
+func Memory() string { return remember.Dir("described") }
 
-// forgetAfter is the age at which a description is forgotten.
-const forgetAfter = 90 * 24 * time.Hour
-
-// remember keeps a description, and removes old ones. That it cannot is no error: the
-// lock is described again next time.
-func remember(memory, path string, d *Description) {
+// keep remembers a description. That it cannot is no error: the lock is described again
+// next time.
+func keep(path string, d *Description) {
 	data, _, err := d.Encode()
-	if err != nil || os.MkdirAll(memory, 0o700) != nil {
+	if err != nil || remember.Keep(path, data) != nil {
 		return
-	}
-	if entries, err := os.ReadDir(memory); err == nil {
-		for _, e := range entries {
-			if info, err := e.Info(); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > forgetAfter {
-				if os.Remove(filepath.Join(memory, e.Name())) != nil {
-					return
-				}
-			}
-		}
-	}
-	tmp, err := os.CreateTemp(memory, ".new-")
-	if err != nil {
-		return
-	}
-	_, err = tmp.Write(data)
-	if errors.Join(err, tmp.Close()) != nil || os.Rename(tmp.Name(), path) != nil {
-		// A part of a file is not left under a name that is read.
-		if os.Remove(tmp.Name()) != nil {
-			return
-		}
 	}
 }

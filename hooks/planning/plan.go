@@ -3,10 +3,12 @@ package planning
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hpcenv/hpcenv/hooks/prepared"
 	"github.com/hpcenv/hpcenv/hooks/selection"
+	"github.com/hpcenv/hpcenv/slurm/hostlist"
 	"github.com/hpcenv/hpcenv/slurm/scope"
 )
 
@@ -23,6 +25,9 @@ type Overview struct {
 	Together bool     `json:"together"`
 	Reason   string   `json:"reason,omitempty"`
 	Options  []string `json:"options,omitempty"`
+	// Common are environments that one job over all of them could be given by name, the
+	// best first, where it is not possible otherwise.
+	Common []selection.Common `json:"common,omitempty"`
 }
 
 // Plan makes an overview of groups of nodes. Errors: those of a selection that say
@@ -50,11 +55,20 @@ func Plan(d *Description, groups []selection.Group, rules selection.Rules, wish 
 		if all.Wire != nil && all.Wire.Family != "" {
 			out.Reason += " (" + all.Wire.String() + ")"
 		}
+		for i := range all.Rows {
+			r := &all.Rows[i]
+			if alone := out.Plan.Row(r.Kind.Digest); alone != nil && alone.Choice != nil && r.Choice != nil && alone.Choice.Environment != r.Choice.Environment {
+				out.Reason += fmt.Sprintf("; then %s on %s (%s)", r.Choice.Environment, r.Nodes, r.Because)
+			}
+		}
 		for _, w := range all.Warnings {
 			out.Reason += "; " + w
 		}
 	case errors.As(err, &why):
-		out.Reason, out.Options = "no: "+why.Sentence(), why.Options()
+		out.Reason, out.Options, out.Common = "no: "+why.Sentence(), why.Options(), why.Common
+		if why.Class == selection.ErrFamilies {
+			out.Reason = "no (" + why.Stacks() + ")"
+		}
 	default:
 		return nil, err
 	}
@@ -102,6 +116,14 @@ func (c *Cluster) Names(w Where) (names, why []string, err error) {
 			args = append(args, "--"+option+"="+value)
 		}
 	}
+	for _, list := range []struct{ option, nodes string }{{"-w", w.Nodes}, {"-x", w.Exclude}} {
+		if err := c.areNodes(list.option, list.nodes); err != nil {
+			return nil, nil, err
+		}
+	}
+	if w.Partition == "" { // not the default one alone: a plan is of the cluster
+		add("partition", strings.Join(c.partitions(), ","))
+	}
 	add("partition", w.Partition)
 	add("nodelist", w.Nodes)
 	add("exclude", w.Exclude)
@@ -112,16 +134,57 @@ func (c *Cluster) Names(w Where) (names, why []string, err error) {
 		}
 	}
 	s := scope.Of(scope.Submission{Program: "sbatch", Args: append(args, "--wrap=true")}, c.Scope())
-	if w.Nodes != "" {
-		if _, unknown := c.Groups(s.Nodes); len(unknown) > 0 {
-			return nil, nil, fmt.Errorf("%w: the cluster has no node %s", ErrWhere, strings.Join(unknown, ", "))
-		}
+	if s.None {
+		return nil, nil, fmt.Errorf("%w: %s", ErrWhere, strings.Join(s.Why, "; "))
+	}
+	if err := c.within(w); err != nil {
+		return nil, nil, err
 	}
 	return s.Nodes, s.Why, nil
 }
 
+// areNodes checks the nodes that an option names.
+func (c *Cluster) areNodes(option, list string) error {
+	if list == "" || strings.Contains(list, "/") {
+		return nil // a file of nodes: scope reads it as Slurm does
+	}
+	names, err := hostlist.Expand(list)
+	if err != nil {
+		return fmt.Errorf("%w: %s %s: %w", ErrWhere, option, list, err)
+	}
+	if _, unknown := c.Groups(names); len(unknown) > 0 {
+		return fmt.Errorf("%w: the cluster has no node %s (%s)", ErrWhere, hostlist.Compress(unknown), option)
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("%w: %s %s names no node", ErrWhere, option, list)
+	}
+	return nil
+}
+
+// within checks that the nodes that are named are in the partitions that are.
+func (c *Cluster) within(w Where) error {
+	if w.Nodes == "" || w.Partition == "" || strings.Contains(w.Nodes, "/") {
+		return nil
+	}
+	names, err := hostlist.Expand(w.Nodes)
+	if err != nil {
+		return fmt.Errorf("%w: -w %s: %w", ErrWhere, w.Nodes, err)
+	}
+	in := strings.Split(w.Partition, ",")
+	var out []string
+	for _, n := range c.nodes {
+		if slices.Contains(names, n.Name) && !slices.ContainsFunc(n.Partitions, func(p string) bool { return slices.Contains(in, p) }) {
+			out = append(out, n.Name)
+		}
+	}
+	if len(out) > 0 {
+		return fmt.Errorf("%w: %s (-w) is not in partition %s", ErrWhere, hostlist.Compress(out), w.Partition)
+	}
+	return nil
+}
+
 // ErrWhere: what was asked for is not on the cluster.
-var ErrWhere = errors.New("no such place on the cluster")
+var ErrWhere = errors.New("not on the cluster")
 
 func (c *Cluster) hasPartition(name string) bool {
 	for _, p := range c.Snapshot.Partitions {

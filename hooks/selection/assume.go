@@ -10,8 +10,19 @@ import (
 
 // Assume is the kind of a node that never told its facts: its architecture, and what
 // Slurm's generic resources and features say. What they do not say is unknown, and
-// fits.
+// fits. subdir is "" for a node that has never been up, of which Slurm does not know the
+// architecture; then a feature may name it.
 func Assume(subdir, gres string, features []string) Kind {
+	if subdir == "" {
+		for _, f := range features {
+			if named := architectureWords[strings.ToLower(f)]; named != "" && subdir != "" && named != subdir {
+				subdir = "" // they contradict each other
+				break
+			} else if named != "" {
+				subdir = named
+			}
+		}
+	}
 	k := Kind{Subdir: subdir, Assumed: true, Networks: networksOf(features)}
 	if model, ok := gpuOf(gres); ok {
 		k.GPU = true
@@ -37,6 +48,12 @@ func gpuOf(gres string) (model string, ok bool) {
 		return "", true
 	}
 	return "", false
+}
+
+// words in node features that name an architecture.
+var architectureWords = map[string]string{
+	"x86_64": "linux-64", "x86-64": "linux-64", "amd64": "linux-64",
+	"aarch64": "linux-aarch64", "arm64": "linux-aarch64",
 }
 
 // words in node features, as sites write them, that name a network.

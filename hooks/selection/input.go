@@ -69,6 +69,11 @@ type Wish struct {
 	Partitions []string `json:"partitions,omitempty"`
 	// Check is --env-check; "" = strict.
 	Check Check `json:"check,omitempty"`
+	// Overrides are the CONDA_OVERRIDE_ variables of the submission (Overrides), which
+	// stand for what nodes have: the kinds of an Input already are what they make of
+	// them. A node looks at these and not at the job's own variables, which --export,
+	// or a line of the script that is meant for another tool, may change.
+	Overrides map[string]string `json:"overrides,omitempty"`
 	// Wire that is pinned already; nil = to be decided.
 	Wire *Wire `json:"wire,omitempty"`
 }

@@ -18,7 +18,7 @@ func KindOf(f *facts.Facts, env func(string) (string, bool)) Kind {
 	k := Kind{
 		Subdir:    f.Platform,
 		Virtuals:  facts.Virtuals(f, env),
-		Ancestors: facts.VirtualAncestors(f, env),
+		Ancestors: facts.OverrideAncestors(f.CPU.Ancestors, env),
 		PageSize:  f.PageSize,
 		Networks:  activeNetworks(f.Networks),
 	}
@@ -76,11 +76,19 @@ func NetworkLabel(kind string) string {
 	return kind
 }
 
+// unserved says why a kind without a Subdir gets nothing.
+func (k *Kind) unserved() string {
+	if k.Assumed {
+		return "has no architecture that hpcenv serves, or was never up (a feature x86_64 or aarch64 in slurm.conf says which)"
+	}
+	return "hpcenv does not serve this machine"
+}
+
 // label: architecture, GPUs, fabric (Ethernet only if there is no other).
 func (k Kind) label() string {
 	words := []string{subdirLabels[k.Subdir]}
 	if words[0] == "" {
-		words[0] = "unserved machine"
+		words[0] = "unknown machine"
 		if k.Subdir != "" {
 			words[0] = k.Subdir
 		}
@@ -121,4 +129,36 @@ func shortModel(name string) string {
 		n++
 	}
 	return strings.Join(words[:n], " ")
+}
+
+// Distinct is the label of a kind among the kinds of these rows that have the same
+// label, with what tells it from them: "x86-64 H100 InfiniBand, driver 520.61.05".
+func (k *Kind) Distinct(rows []Row) string {
+	said := func(k *Kind) []string {
+		out := []string{"driver " + k.Driver, "", fmt.Sprintf("pages of %d KiB", k.PageSize>>10), strings.Join(k.Ancestors[:min(1, len(k.Ancestors))], "")}
+		if k.Driver == "" {
+			out[0] = ""
+		}
+		for _, v := range k.Virtuals {
+			if v.Name == "__glibc" {
+				out[1] = "glibc " + v.Version
+			}
+		}
+		return append(out, "kind "+k.Digest[:min(6, len(k.Digest))])
+	}
+	own, same := said(k), []*Kind{}
+	for i := range rows {
+		if o := &rows[i].Kind; o.Label == k.Label && o.Digest != k.Digest {
+			same = append(same, o)
+		}
+	}
+	text := k.Label
+	for i := 0; i < len(own) && len(same) > 0; i++ {
+		left := slices.DeleteFunc(slices.Clone(same), func(o *Kind) bool { return said(o)[i] != own[i] })
+		if len(left) < len(same) && own[i] != "" {
+			text += ", " + own[i]
+			same = left
+		}
+	}
+	return text
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hpcenv/hpcenv/envs/requirement"
 	"github.com/hpcenv/hpcenv/hooks/facts"
 	"github.com/hpcenv/hpcenv/hooks/facts/factstest"
 )
@@ -106,7 +107,7 @@ func TestKindLabelOfUnknown(t *testing.T) {
 		kind Kind
 		want string
 	}{
-		{Kind{}, "unserved machine no network"},
+		{Kind{}, "unknown machine no network"},
 		{Kind{Subdir: "linux-64", GPU: true, Assumed: true}, "x86-64 GPU"},
 		{Kind{Subdir: "linux-64", Models: []string{"A100", "H100"}, GPU: true, Networks: []string{facts.InfiniBand, facts.RoCE, facts.Ethernet}}, "x86-64 A100+H100 InfiniBand+RoCE"},
 	} {
@@ -120,6 +121,58 @@ func TestKindLabelOfUnknown(t *testing.T) {
 	} {
 		if got := shortModel(model); got != want {
 			t.Errorf("%q: %q, want %q", model, got, want)
+		}
+	}
+}
+
+// A node that has never been up has the architecture that a feature names.
+func TestAssumedArchitecture(t *testing.T) {
+	for _, c := range []struct {
+		subdir   string
+		features []string
+		want     string
+	}{
+		{"", []string{"ib", "x86_64"}, "linux-64"},
+		{"", []string{"ARM64"}, "linux-aarch64"},
+		{"", []string{"x86_64", "aarch64"}, ""},
+		{"", []string{"aarch64", "x86_64", "aarch64"}, ""},
+		{"", []string{"ib"}, ""},
+		{"linux-64", []string{"aarch64"}, "linux-64"},
+	} {
+		if k := Assume(c.subdir, "", c.features); k.Subdir != c.want || !k.Assumed {
+			t.Errorf("%q, %q: %q, want %q", c.subdir, c.features, k.Subdir, c.want)
+		}
+	}
+}
+
+// Kinds of one label are told apart by what people know of them first.
+func TestDistinctLabels(t *testing.T) {
+	kind := func(driver, glibc string, pages int64) Kind {
+		return Kind{Subdir: "linux-64", GPU: true, Models: []string{"H100"}, Driver: driver, PageSize: int(pages), Networks: []string{"infiniband"},
+			Virtuals: []requirement.Virtual{{Name: "__glibc", Version: glibc}}}.Sealed()
+	}
+	for name, c := range map[string]struct {
+		kinds []Kind
+		want  []string
+	}{
+		"driver":  {[]Kind{kind("535", "2.34", 4096), kind("520", "2.34", 4096)}, []string{"driver 535", "driver 520"}},
+		"glibc":   {[]Kind{kind("535", "2.34", 4096), kind("535", "2.28", 4096)}, []string{"glibc 2.34", "glibc 2.28"}},
+		"both":    {[]Kind{kind("535", "2.34", 4096), kind("535", "2.28", 4096), kind("520", "2.28", 4096)}, []string{"driver 535, glibc 2.34", "driver 535, glibc 2.28", "driver 520"}},
+		"pages":   {[]Kind{kind("535", "2.34", 4096), kind("535", "2.34", 65536)}, []string{"pages of 4 KiB", "pages of 64 KiB"}},
+		"another": {[]Kind{kind("535", "2.34", 4096), Kind{Subdir: "linux-64"}.Sealed()}, []string{"", ""}},
+	} {
+		var rows []Row
+		for _, k := range c.kinds {
+			rows = append(rows, Row{Group: Group{Kind: k}})
+		}
+		for i, k := range c.kinds {
+			want := k.Label
+			if c.want[i] != "" {
+				want += ", " + c.want[i]
+			}
+			if got := k.Distinct(rows); got != want {
+				t.Errorf("%s: %q, want %q", name, got, want)
+			}
 		}
 	}
 }

@@ -83,7 +83,7 @@ func TestUndecidedPlanIsResolvedWhenTheNodesAreKnown(t *testing.T) {
 	if !plan.Undecided || plan.Wire != nil {
 		t.Fatalf("undecided %v, wire %v", plan.Undecided, plan.Wire)
 	}
-	hasAll(t, strings.Join(plan.Warnings, "\n"), "refused when it starts", "gh GASNet-EX", "gpu UCX")
+	hasAll(t, strings.Join(plan.Warnings, "\n"), "refused when it starts", "GASNet-EX on gh / UCX on c, gpu", "next: --env-name=cpu runs on all of them")
 	p := wired(t, plan)
 	if _, err := p.Decide(&gpu.Kind, nil); !errors.Is(err, selection.ErrUndecided) {
 		t.Errorf("a node of an undecided job: %v", err)

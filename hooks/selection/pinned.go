@@ -223,6 +223,7 @@ type pinnedJSON struct {
 	MultiNode  bool     `json:"u,omitempty"`
 	Partitions []string `json:"q,omitempty"`
 	Check      Check    `json:"k,omitempty"`
+	Overrides  []string `json:"x,omitempty"` // NAME=VALUE
 
 	Environments []string   `json:"e"`
 	IDs          []string   `json:"i,omitempty"` // base64 of the id, or text; by choice
@@ -279,6 +280,7 @@ func (p *PinnedPlan) MarshalJSON() ([]byte, error) {
 	j := pinnedJSON{
 		Version: wireVersion, Rules: p.Rules, Named: p.Wish.Environment, GPU: p.Wish.GPU,
 		MultiNode: p.Wish.MultiNode, Partitions: p.Wish.Partitions, Check: p.Wish.Check,
+		Overrides: pinOverrides(p.Wish.Overrides),
 	}
 	switch {
 	case p.Decided:

@@ -22,12 +22,16 @@ func (p *PinnedPlan) UnmarshalJSON(data []byte) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrPinned, err)
 	}
+	overrides, err := unpinOverrides(j.Overrides)
+	if err != nil {
+		return err
+	}
 	if !slices.Contains([]string{"", "a", "d"}, j.Mode) {
 		return broken("whether it is decided")
 	}
 	out := PinnedPlan{
 		Decided: j.Mode == "d", AloneEach: j.Mode == "a", Rules: j.Rules, kind: map[string]int{},
-		Wish: Wish{Environment: j.Named, GPU: j.GPU, MultiNode: j.MultiNode, Partitions: j.Partitions, Check: check},
+		Wish: Wish{Environment: j.Named, GPU: j.GPU, MultiNode: j.MultiNode, Partitions: j.Partitions, Check: check, Overrides: overrides},
 	}
 	wires := make([]Wire, len(j.Wires))
 	for i, text := range j.Wires {

@@ -36,6 +36,9 @@ type Row struct {
 	// Rule is the row of the rules that counts for the kind; "" = none.
 	Rule     string   `json:"rule,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
+	// Unused says why GPUs that are there are not used; "" = they are, or there are
+	// none, or that was wanted. Nodes do not repeat it.
+	Unused string `json:"unused,omitempty"`
 	// Rejected alternatives, each with its reasons.
 	Rejected []Rejected `json:"rejected,omitempty"`
 	// Alternatives under each wire; only in an undecided plan.
@@ -91,7 +94,7 @@ func (s *selector) plan() *Plan {
 		if len(s.options[i]) == 0 {
 			r.Problem = "nothing fits"
 			if j.group.Kind.Subdir == "" {
-				r.Problem = "hpcenv does not serve this machine"
+				r.Problem = j.group.Kind.unserved()
 			}
 		}
 	}
@@ -121,6 +124,7 @@ func (s *selector) give(p *Plan, i int, w Wire, mixed int) {
 	r.Choice = &choice
 	r.Because = s.because(j, c, mixed)
 	r.Warnings = choice.warnings(&j.group.Kind, s.wish.MultiNode, c.reasons)
+	r.Unused = s.unusedGPUs(j, c)
 	r.Rejected = j.rejected(c)
 }
 
@@ -146,7 +150,7 @@ func (j *judgement) rejected(chosen *judged) []Rejected {
 	for _, name := range j.without {
 		reason := "is not locked for " + j.group.Kind.Subdir
 		if j.group.Kind.Subdir == "" {
-			reason = "hpcenv does not serve this machine"
+			reason = j.group.Kind.unserved()
 		}
 		out = append(out, Rejected{Environment: name, Reasons: []string{reason}})
 	}

@@ -61,14 +61,33 @@ func (e *Error) Sentence() string {
 		slices.Sort(names)
 		return fmt.Sprintf("%s %s", e.Class, some(names))
 	}
-	var wires []string
-	for i := range e.Plan.Rows {
-		if c := e.Plan.Rows[i].Choice; c != nil {
-			wires = append(wires, Wire{c.Family, c.MPI}.String())
+	return fmt.Sprintf("%s (%s)", e.Class, e.Stacks())
+}
+
+// Stacks are the communication stacks that the nodes would have: "GASNet-EX / UCX".
+func (e *Error) Stacks() string {
+	_, names := briefly(e.Plan)
+	return strings.Join(names, " / ")
+}
+
+// briefly are the wires of a plan's rows, sorted, each once, and what they are called
+// side by side: with their MPI only where it tells them apart.
+func briefly(p *Plan) (wires []Wire, names []string) {
+	for i := range p.Rows {
+		if c := p.Rows[i].Choice; c != nil {
+			wires = append(wires, Wire{c.Family, c.MPI})
 		}
 	}
-	slices.Sort(wires)
-	return fmt.Sprintf("%s (%s)", e.Class, strings.Join(slices.Compact(wires), " / "))
+	slices.SortFunc(wires, Wire.compare)
+	wires = slices.Compact(wires)
+	for _, w := range wires {
+		alone := !slices.ContainsFunc(wires, func(o Wire) bool { return o != w && o.Family == w.Family })
+		if alone && w.Family != stack.MPI {
+			w.MPI = ""
+		}
+		names = append(names, w.String())
+	}
+	return wires, names
 }
 
 // Table lists nodes × environment × what there is to say, as aligned lines; kinds
@@ -96,6 +115,11 @@ func (e *Error) Table() []string {
 			for _, x := range r.Rejected {
 				named := e.Plan.Wish.Environment
 				if torn && !slices.Contains(e.Tied, x.Environment) || named != "" && x.Environment != named {
+					continue
+				}
+				// What is to be said of several environments is said once.
+				if at := slices.IndexFunc(set, func(s said) bool { return s.text == x.Text() }); at >= 0 {
+					set[at].environment += ", " + x.Environment
 					continue
 				}
 				set = append(set, said{x.Environment, x.Text()})
@@ -132,8 +156,8 @@ func some(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown-1], ", "), len(names)-shown+1)
 }
 
-// maxOptions is how many environments a text offers; Common has all.
-const maxOptions = 3
+// maxOptions is how many environments a text offers, the best first; Common has all.
+const maxOptions = 1
 
 // Options are what would work, each a phrase for a "next:" line.
 func (e *Error) Options() []string {
@@ -160,7 +184,11 @@ func (e *Error) Options() []string {
 	}
 	switch {
 	case e.Class == ErrFamilies:
-		out = append(out, "or one job, or one component of a heterogeneous job, for each communication stack")
+		text := "one job for each stack, or one component of a heterogeneous job"
+		if len(out) > 0 {
+			text = "or " + text
+		}
+		out = append(out, text)
 	case e.Class == ErrNoFit && e.Plan.Wish.Environment != "" && e.Plan.Wish.Check == Strict && e.couldBeForced():
 		out = append(out, "--env-check=warn runs "+e.Plan.Wish.Environment+" all the same")
 	}

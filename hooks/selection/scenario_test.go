@@ -70,7 +70,7 @@ func TestEachKindAlone(t *testing.T) {
 		{ghSlingshot(t), "gex", "UCX would fall back to TCP", "linux-aarch64", ""},
 		{xgSlingshot(t), "gex", "UCX would fall back to TCP", "linux-64", ""},
 		{armIB(t), "default", "UCX drives InfiniBand", "linux-aarch64", ""},
-		{cpuNodes(t), "cpu", "nothing else fits", "linux-64", "there is only Ethernet"},
+		{cpuNodes(t), "cpu", "UCX over TCP; nothing else fits", "linux-64", ""},
 	} {
 		r := wants(t, mustSelect(t, job(c.group)), c.group, c.want)
 		if r.Choice == nil {
@@ -91,8 +91,8 @@ func TestRefusalNamesHasNeedsAndPackage(t *testing.T) {
 	in.Wish.GPU = true
 	e := refused(t, in, selection.ErrNoFit)
 	hasAll(t, e.Error(),
-		"v100[01-40]  default  has driver 520.61.05", "needs __cuda >=12 (cuda-version 12.9, cupy 13.4.1)",
-		"v100[01-40]  cpu      fits, but without GPU",
+		"v100[01-40]  default, gex  has driver 520.61.05", "needs __cuda >=12 (cuda-version 12.9, cupy 13.4.1)",
+		"v100[01-40]  cpu           fits, but without GPU",
 		"next: --env-name=cpu runs on these nodes, without GPU")
 }
 

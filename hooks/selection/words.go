@@ -112,7 +112,10 @@ func (c *Choice) warnings(k *Kind, multiNode bool, unmet []string) []string {
 		case fabric != "":
 			out = append(out, fmt.Sprintf("%s (%s) has no transport for %s: its nodes talk over TCP", c.Environment, familyName(c.Family), NetworkLabel(fabric)))
 		case len(k.Networks) > 0:
-			out = append(out, fmt.Sprintf("%s (%s) talks over TCP: there is only Ethernet", c.Environment, familyName(c.Family)))
+			// Without GPUs Ethernet is what is expected; the reason says TCP.
+			if k.usableGPU() {
+				out = append(out, fmt.Sprintf("%s (%s) talks over TCP: there is only Ethernet", c.Environment, familyName(c.Family)))
+			}
 		case !k.Assumed:
 			out = append(out, fmt.Sprintf("%s (%s): no network was found on these nodes", c.Environment, familyName(c.Family)))
 		}
@@ -121,6 +124,28 @@ func (c *Choice) warnings(k *Kind, multiNode bool, unmet []string) []string {
 		out = append(out, "these nodes were never looked at: what they have is taken from Slurm's features and GRES")
 	}
 	return out
+}
+
+// unusedGPUs says why a kind with GPUs gets an environment that does not use them, if
+// that is because of what the nodes lack.
+func (s *selector) unusedGPUs(j *judgement, c *judged) string {
+	if s.wish.Environment != "" || !j.group.Kind.usableGPU() || usesGPU(&c.plat.Stack) {
+		return ""
+	}
+	var lacking *judged
+	for _, o := range j.cands {
+		switch {
+		case !usesGPU(&o.plat.Stack) || o.barred != "":
+		case o.fits:
+			return "" // a rule's choice, or the manifest's
+		case lacking == nil || o.env.Name == defaultName:
+			lacking = o
+		}
+	}
+	if lacking == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s leaves the GPUs unused, since nothing that uses them fits: %s %s", c.env.Name, lacking.env.Name, strings.Join(lacking.reasons, "; "))
 }
 
 // warnFabrics says where nodes of a decided job drive different fabrics: between
@@ -151,16 +176,22 @@ func (s *selector) warnApart(p *Plan) {
 		return
 	}
 	failed := s.fail(ErrFamilies, p)
-	var parts []string
+	on := map[Wire][]string{}
 	for i := range p.Rows {
 		if r := &p.Rows[i]; r.Choice != nil {
-			parts = append(parts, fmt.Sprintf("%s %s", r.brief(), Wire{r.Choice.Family, r.Choice.MPI}))
+			w := Wire{r.Choice.Family, r.Choice.MPI}
+			on[w] = append(on[w], r.brief())
 		}
 	}
-	slices.Sort(parts)
-	text := "a job over nodes of all these kinds is refused when it starts (" + strings.Join(slices.Compact(parts), ", ") + ")"
-	for _, o := range failed.Options() {
-		text += "; " + o
+	wires, names := briefly(p)
+	var parts []string
+	for i, w := range wires {
+		slices.Sort(on[w])
+		parts = append(parts, fmt.Sprintf("%s on %s", names[i], strings.Join(slices.Compact(on[w]), ", ")))
+	}
+	text := "a job whose nodes would communicate differently is refused when it starts: " + strings.Join(parts, " / ")
+	if options := failed.Options(); len(options) > 0 {
+		text += "; next: " + strings.Join(options, "; ")
 	}
 	p.Warnings = append(p.Warnings, text)
 }

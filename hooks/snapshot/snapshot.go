@@ -108,10 +108,15 @@ func (s *Snapshot) Kind(digest string) *selection.Kind {
 	return nil
 }
 
+// maxNodes bounds what room is made for before nodes are read.
+const maxNodes = 1 << 17
+
 // Nodes are all nodes as Slurm's answers had them, with the kind of each by name.
 // Error: ErrDamaged.
 func (s *Snapshot) Nodes() (nodes []queries.Node, kinds map[string]*selection.Kind, err error) {
-	kinds = make(map[string]*selection.Kind, s.Count())
+	count := max(0, min(s.Count(), maxNodes)) // a damaged one may say anything
+	kinds = make(map[string]*selection.Kind, count)
+	nodes = make([]queries.Node, 0, count)
 	for _, g := range s.Groups {
 		names, err := hostlist.Expand(g.Nodes)
 		if err != nil {

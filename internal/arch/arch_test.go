@@ -18,11 +18,11 @@ const module = "github.com/hpcenv/hpcenv/"
 // besides itself. The longest matching folder counts.
 var allowed = map[string][]string{
 	"cache":                  {},
-	"envs":                   {"cache", "internal/making", "internal/nearest"},
+	"envs":                   {"cache", "internal/making", "internal/nearest", "internal/remember"},
 	"envs/bytecode/pycbench": {"envs", "cache", "internal/figure"}, // a program that measures
 	"slurm":                  {"envs", "cache"},
 	"slurm/launchbench":      {"hooks/pin", "internal/figure"}, // a program that measures
-	"hooks":                  {"envs", "cache", "daemon/api", "internal/clientconf", "internal/munge", "internal/shellword", "internal/version", "slurm"},
+	"hooks":                  {"envs", "cache", "daemon/api", "internal/clientconf", "internal/munge", "internal/remember", "internal/shellword", "internal/version", "slurm"},
 	"daemon":                 {"slurm", "hooks", "envs", "cache", "internal/munge", "internal/nearest", "internal/version"},
 	"daemon/api":             {"internal/making", "internal/munge"}, // a leaf: types and the clients
 	"daemon/service":         {"daemon/api", "daemon/inventory", "slurm", "hooks", "envs", "cache", "internal/clientconf", "internal/version"},
@@ -33,6 +33,7 @@ var allowed = map[string][]string{
 	"internal/clientconf":    {},
 	"internal/making":        {}, // types alone
 	"internal/nearest":       {},
+	"internal/remember":      {},
 	"internal/version":       {},
 	"internal/munge":         {},
 	"internal/membound":      {},

@@ -116,7 +116,11 @@ func ranges(list string, limit int) ([]string, error) {
 			return nil, errTooMany
 		}
 		for n := lo; n <= hi; n++ {
-			out = append(out, fmt.Sprintf("%0*d", len(first), n))
+			digits := strconv.FormatUint(n, 10)
+			if zeros := len(first) - len(digits); zeros > 0 {
+				digits = strings.Repeat("0", zeros) + digits
+			}
+			out = append(out, digits)
 		}
 	}
 	return out, nil

@@ -2,6 +2,7 @@ package queries
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -21,12 +22,23 @@ type Job struct {
 // jobID: a job, an element of an array, or a component of a heterogeneous job.
 var jobID = regexp.MustCompile(`^[0-9]+([_+][0-9]+)?$`)
 
-// Job asks for one job.
+// ErrNoJob: Slurm knows no job with that number, or it is no number.
+var ErrNoJob = errors.New("Slurm knows no job")
+
+// unknownJob is what scontrol of every release prints of a job that slurmctld does not
+// know, or has forgotten.
+const unknownJob = "Invalid job id specified"
+
+// Job asks for one job. An error is of class ErrNoJob if there is none.
 func (c Client) Job(ctx context.Context, id string) (*Job, error) {
 	if !jobID.MatchString(id) {
-		return nil, fmt.Errorf("%w: %q is no job's number", ErrSlurm, id)
+		return nil, fmt.Errorf("%w %q: it is no job's number", ErrNoJob, id)
 	}
 	out, err := c.scontrol(ctx, "show", "job", "--oneliner", id)
+	var failed *failure
+	if errors.As(err, &failed) && strings.HasSuffix(failed.said, unknownJob) {
+		return nil, fmt.Errorf("%w %s", ErrNoJob, id)
+	}
 	if err != nil {
 		return nil, err
 	}

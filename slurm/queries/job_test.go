@@ -33,7 +33,13 @@ func TestParseJob(t *testing.T) {
 	if _, err := ParseJob([]byte("slurm_load_jobs error")); !errors.Is(err, ErrSlurm) {
 		t.Error(err)
 	}
-	if _, err := (Client{Scontrol: "/bin/false"}).Job(context.Background(), "--all"); !errors.Is(err, ErrSlurm) {
+	if _, err := (Client{Scontrol: "/bin/false"}).Job(context.Background(), "--all"); !errors.Is(err, ErrNoJob) {
 		t.Errorf("an option as a number: %v", err)
+	}
+	if _, err := fake(t, "echo slurm_load_jobs error: Invalid job id specified >&2; exit 1").Job(context.Background(), "9"); !errors.Is(err, ErrNoJob) {
+		t.Errorf("an unknown job: %v", err)
+	}
+	if _, err := fake(t, "echo slurm_load_jobs error: Unable to contact slurm controller >&2; exit 1").Job(context.Background(), "9"); errors.Is(err, ErrNoJob) || !errors.Is(err, ErrSlurm) {
+		t.Errorf("no controller: %v", err)
 	}
 }

@@ -62,10 +62,19 @@ func (c Client) scontrol(ctx context.Context, args ...string) ([]byte, error) {
 		if what == "" {
 			what = "it printed nothing"
 		}
-		return nil, fmt.Errorf("%w: %s %s: %w: %s", ErrSlurm, path, strings.Join(args, " "), err, what)
+		return nil, fmt.Errorf("%w: %s %s: %w", ErrSlurm, path, strings.Join(args, " "), &failure{err, what})
 	}
 	return stdout.Bytes(), nil
 }
+
+// failure is a run of scontrol that failed, and the first line of what it said.
+type failure struct {
+	err  error
+	said string
+}
+
+func (f *failure) Error() string { return f.err.Error() + ": " + f.said }
+func (f *failure) Unwrap() error { return f.err }
 
 // withoutPrefixed returns env without variables whose names start so.
 func withoutPrefixed(env []string, prefixes ...string) []string {

@@ -82,7 +82,7 @@ var spreading = []string{
 func (r request) size() size {
 	s := size{tasks: 1}
 	for _, name := range spreading {
-		if _, ok := r.values[name]; ok {
+		if text, ok := r.values[name]; ok && !(name == "gpus" && oneGPU(text)) {
 			s.spreads = true
 		}
 	}
@@ -112,6 +112,13 @@ func (r request) size() size {
 		s.spreads = true
 	}
 	return s
+}
+
+// oneGPU tells whether a total of GPUs is one: every node of a job with --gpus has one
+// at least, so that one task then has one node.
+func oneGPU(text string) bool {
+	demands, err := parseGres(text, "gpu")
+	return err == nil && len(demands) == 1 && demands[0].count == 1
 }
 
 // within tells whether a job that requires n nodes by name gets no others.

@@ -203,6 +203,7 @@ func (e *evaluation) nodes(parts map[string]bool, sz size) {
 	}
 	if len(in) == 0 {
 		e.out.because("no node that is known here fits %s", e.req.given())
+		e.out.None = true
 		e.every()
 		return
 	}

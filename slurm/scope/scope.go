@@ -36,6 +36,9 @@ type Scope struct {
 	All bool `json:"all,omitempty"`
 	// Every: it may be any node.
 	Every bool `json:"every,omitempty"`
+	// None: no node that is known here fits what was asked for, so that Slurm will refuse
+	// it unless it knows better. Nodes are then those of Every.
+	None bool `json:"none,omitempty"`
 	// Exact: nothing had to be widened; partitions, features, GRES and lists of nodes
 	// leave just these nodes.
 	Exact bool `json:"exact"`
@@ -99,6 +102,7 @@ func (s *Scope) join(o *Scope) {
 	s.All = s.All && o.All && slices.Equal(s.Nodes, o.Nodes)
 	s.Nodes = sorted(append(s.Nodes, o.Nodes...))
 	s.Every = s.Every || o.Every
+	s.None = s.None && o.None
 	s.GPUs, s.GPUsUnknown = s.GPUs && o.GPUs, s.GPUsUnknown || o.GPUsUnknown || s.GPUs != o.GPUs
 	s.MultiNode = s.MultiNode || o.MultiNode
 	s.OtherCluster = s.OtherCluster || o.OtherCluster

@@ -156,24 +156,28 @@ end:
  * pin or a foreign job it does nothing: no file, no process, no variable. */
 int submit(spank_t sp, const struct config *c, bool srun)
 {
-	bool asked = options_value(OPT_LOCK) || options_value(OPT_NAME);
-	char reason[256];
+	bool asked = options_value(OPT_LOCK) || options_value(OPT_NAME), off;
+	char reason[256] = "";
 	int rc = 0;
 
 	/* a preference in the user's profile must not break jobs without hpcenv */
 	if (!options_value(OPT_LOCK) && !inherited && options_from_variable(OPT_NAME))
 		asked = false;
 	options_clear_carriers(sp);
+	off = (asked || inherited) && !c->bad[0] && config_switched_off(c, reason, sizeof(reason));
 	if (asked) {
 		if (c->bad[0]) {
 			slurm_error("hpcenv: --env-lock cannot be used on this host: %s; next: the administrator corrects plugstack.conf", c->bad);
 			return -1;
 		}
-		if (config_switched_off(c, reason, sizeof(reason))) {
+		if (off) {
 			slurm_error("hpcenv: switched off on this host by %s%s%s; next: submit without --env-lock, or ask the administrator",
 				    c->off, reason[0] ? ": " : "", reason);
 			return -1;
 		}
+		rc = ask(sp, c, srun);
+	} else if (inherited && !srun && !c->bad[0] && !off) {
+		/* the job's lock goes on; what its nodes get of it is chosen anew */
 		rc = ask(sp, c, srun);
 	} else if (inherited) {
 		if (spank_job_control_setenv(sp, PIN_CONTROL, inherited, 1) != ESPANK_SUCCESS) {

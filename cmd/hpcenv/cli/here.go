@@ -31,9 +31,13 @@ func (a *app) here(ctx context.Context, req *api.PrepareRequest) (string, error)
 	if err != nil {
 		return "", err
 	}
-	in := selection.Input{Environments: d.Environments, Wish: selection.Wish{GPU: a.getenv("SLURM_JOB_GPUS") != "" || a.getenv("SLURM_GPUS_ON_NODE") != ""}}
+	overrides, err := a.overrides(c)
+	if err != nil {
+		return "", err
+	}
+	in := selection.Input{Environments: d.Environments, Wish: selection.Wish{GPU: a.getenv("SLURM_JOB_GPUS") != "" || a.getenv("SLURM_GPUS_ON_NODE") != "", Overrides: overrides}}
 	f, _ := facts.Load(ctx, filepath.Join(helper.DefaultRunDir, facts.RecordFile)) // else they were read now
-	kind := selection.KindOf(f, os.LookupEnv)
+	kind := selection.KindOf(f, in.Wish.Override)
 	name, err := os.Hostname()
 	if err != nil {
 		return "", fmt.Errorf("this host's name: %w", err)

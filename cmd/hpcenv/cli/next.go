@@ -37,7 +37,7 @@ func (a *app) next(ctx context.Context, svc api.Service, req *api.PrepareRequest
 		return cmd + " -- COMMAND" + there
 	}
 	cmd := "sbatch --env-lock=" + shellword.Quote(where)
-	if name != "" {
+	if name != "" && !a.headed { // else the job's nodes get theirs without a name
 		cmd += " --env-name=" + shellword.Quote(name)
 	}
 	return cmd + " job.sh" + there

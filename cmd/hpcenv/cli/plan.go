@@ -33,7 +33,8 @@ func (a *app) planCmd() *cobra.Command {
 		Use:   "plan [PATH]",
 		Short: "Show which environment of a lock each kind of node gets, and why",
 		Long: `Show which environment of a lock each kind of node gets, and why; whether one job
-over all of them is possible; and what is prepared already. Nothing is changed. PATH is a
+over all of them is possible; what is prepared already; and which variables are set for
+a network. Nothing is changed. PATH is a
 lock or a directory with one; without it, the nearest lock upwards counts.`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -55,7 +56,7 @@ lock or a directory with one; without it, the nearest lock upwards counts.`,
 	fl.StringVar(&f.job, "job", "", "where a job of Slurm runs, or may run")
 	fl.StringVarP(&f.environment, "environment", "e", "", "as if this environment were named")
 	fl.BoolVar(&f.gpu, "gpus", false, "as if the job asked for GPUs")
-	fl.BoolVarP(&f.verbose, "verbose", "v", false, "also what was not chosen, and why; and variables that are set")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "also what was not chosen, and why")
 	fl.BoolVar(&f.rules, "rules", false, "print the site's rules, with the default ones, as JSON")
 	a.addFrozen(cmd)
 	fl.BoolVar(&a.json, "json", false, "print one JSON object")
@@ -91,6 +92,10 @@ func (a *app) plan(ctx context.Context, path string, f planFlags) error {
 			return err
 		}
 	}
+	overrides, err := a.overrides(c)
+	if err != nil {
+		return err
+	}
 	names, why, err := c.Names(f.where)
 	if errors.Is(err, planning.ErrWhere) {
 		return api.Errorf(api.ExitUsage, "%v\nnext: hpcenv nodes lists them", err)
@@ -109,7 +114,7 @@ func (a *app) plan(ctx context.Context, path string, f planFlags) error {
 		d = planning.OfWish(req.Environments[0], c.Subdirs(names))
 	}
 	groups, _ := c.Groups(names)
-	o, err := planning.Plan(d, groups, c.Rules, selection.Wish{Environment: f.environment, GPU: f.gpu, Partitions: partitionsOf(f.where)})
+	o, err := planning.Plan(d, groups, c.Rules, selection.Wish{Environment: f.environment, GPU: f.gpu, Partitions: partitionsOf(f.where), Overrides: overrides})
 	if err != nil {
 		return api.Errorf(api.ExitUsage, "%s: %v", req.LockPath, err)
 	}
@@ -140,8 +145,11 @@ func (a *app) whereOf(ctx context.Context, f planFlags) (planning.Where, error) 
 		return f.where, api.Errorf(api.ExitUsage, "--job and -p, -w, -x or -C exclude each other\nnext: leave one of them out")
 	}
 	j, err := queries.Client{}.Job(ctx, f.job)
+	if errors.Is(err, queries.ErrNoJob) {
+		return f.where, api.Errorf(api.ExitUsage, "%v\nnext: squeue lists the jobs that Slurm knows", err)
+	}
 	if err != nil {
-		return f.where, api.Errorf(api.ExitUnreachable, "%v\nnext: squeue lists the jobs that Slurm knows", err)
+		return f.where, api.Errorf(api.ExitUnreachable, "%v\nnext: try again when slurmctld answers (scontrol ping)", err)
 	}
 	if j.Nodes != "" {
 		return planning.Where{Nodes: j.Nodes}, nil
@@ -201,6 +209,10 @@ func (a *app) planTable(o *planning.Overview, ready func(*selection.Choice) (boo
 	if err := a.matrix(o, seen); err != nil {
 		return err
 	}
+	if len(o.Plan.Environments()) == 0 {
+		a.code = api.ExitNoFit
+		return a.unplanned(req.LockPath, o.Why)
+	}
 	a.details(o, f.verbose)
 	if o.Reason != "" {
 		what := "all"
@@ -213,10 +225,6 @@ func (a *app) planTable(o *planning.Overview, ready func(*selection.Choice) (boo
 		}
 		fmt.Fprintln(a.stdout, line)
 	}
-	if len(o.Plan.Environments()) == 0 {
-		a.code = api.ExitNoFit
-		return a.unplanned(req.LockPath, o.Why)
-	}
 	next := "sbatch --env-lock=" + shellword.Quote(a.fromHere(req.LockPath))
 	switch {
 	case missing && f.environment != "":
@@ -225,6 +233,9 @@ func (a *app) planTable(o *planning.Overview, ready func(*selection.Choice) (boo
 		next = "hpcenv prepare"
 	case f.environment != "":
 		next += " --env-name=" + shellword.Quote(f.environment)
+	case f.where.Nodes != "" && o.Reason != "" && !o.Together && len(o.Common) > 0:
+		// As it is, a job over all these nodes is refused.
+		next += " --env-name=" + shellword.Quote(o.Common[0].Environment)
 	}
 	if !missing {
 		next += placeOptions(f.where) + " job.sh"
@@ -265,6 +276,7 @@ func (a *app) matrix(o *planning.Overview, ready func(*selection.Choice) (string
 	if ready != nil {
 		fmt.Fprintln(w, "nodes\tkind\tenvironment\tplatform\tready\tbecause")
 	}
+	labels := kindLines(o.Plan)
 	for _, r := range sortedRows(o.Plan) {
 		environment, platform, state, because := "-", "-", "-", r.Problem
 		if c := r.Choice; c != nil {
@@ -277,22 +289,34 @@ func (a *app) matrix(o *planning.Overview, ready func(*selection.Choice) (string
 			}
 		}
 		if ready == nil {
-			fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", r.Nodes, kindLine(r), environment, platform)
+			fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", r.Nodes, labels[r.Kind.Digest], environment, platform)
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Nodes, kindLine(r), environment, platform, state, because)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Nodes, labels[r.Kind.Digest], environment, platform, state, because)
 	}
 	return w.Flush()
 }
 
 // details prints what the matrix has no room for.
 func (a *app) details(o *planning.Overview, all bool) {
+	said := map[string][]string{} // what is set → the nodes
+	var order []string
 	for _, r := range sortedRows(o.Plan) {
 		if r.Choice == nil || all {
+			names, texts := map[string][]string{}, []string(nil) // what is to be said of several is said once
 			for i := range r.Rejected {
 				x := &r.Rejected[i]
-				fmt.Fprintf(a.stdout, "  %s: not %s: %s\n", r.Nodes, x.Environment, x.Text())
+				if names[x.Text()] == nil {
+					texts = append(texts, x.Text())
+				}
+				names[x.Text()] = append(names[x.Text()], x.Environment)
 			}
+			for _, text := range texts {
+				fmt.Fprintf(a.stdout, "  %s: not %s: %s\n", r.Nodes, strings.Join(names[text], ", "), text)
+			}
+		}
+		if r.Unused != "" {
+			fmt.Fprintf(a.stdout, "  %s: warning: %s\n", r.Nodes, r.Unused)
 		}
 		for _, w := range r.Warnings {
 			if !r.Kind.Assumed || all {
@@ -301,8 +325,15 @@ func (a *app) details(o *planning.Overview, all bool) {
 		}
 		if r.Choice != nil {
 			for _, s := range r.Choice.Settings(nil, nil) {
-				fmt.Fprintf(a.stdout, "  %s: %s=%s: %s\n", r.Nodes, s.Name, s.Value, s.Because)
+				text := fmt.Sprintf("%s=%s: %s", s.Name, s.Value, s.Because)
+				if said[text] == nil {
+					order = append(order, text)
+				}
+				said[text] = append(said[text], r.Nodes)
 			}
 		}
+	}
+	for _, text := range order {
+		fmt.Fprintf(a.stdout, "  %s: sets %s\n", strings.Join(said[text], ","), text)
 	}
 }

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"slices"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
@@ -30,6 +32,28 @@ func (a *app) cluster() (*planning.Cluster, error) {
 		return nil, nil
 	}
 	return found, nil
+}
+
+// overrides are the CONDA_OVERRIDE_ variables of this process; they make the nodes of
+// the cluster (nil = there is none) what they stand for, as for a submission. That they
+// are set is said, of all ranks by the first.
+func (a *app) overrides(c *planning.Cluster) (map[string]string, error) {
+	set, err := selection.Overrides(os.LookupEnv)
+	if err != nil {
+		return nil, api.Errorf(api.ExitUsage, "%v", err)
+	}
+	note := selection.OverrideNote(set)
+	if note == "" {
+		return nil, nil
+	}
+	if c != nil {
+		wish := selection.Wish{Overrides: set}
+		c.Override(wish.Override)
+	}
+	if rank := a.getenv("SLURM_PROCID"); rank == "" || rank == "0" {
+		fmt.Fprintln(a.stderr, "hpcenv: note:", note)
+	}
+	return set, nil
 }
 
 // clusterNow is cluster; where nothing is known yet, the service asks Slurm.
@@ -69,8 +93,12 @@ func (a *app) planned(ctx context.Context, svc api.Service, req *api.PrepareRequ
 	if c == nil || err != nil {
 		return same, err
 	}
+	overrides, err := a.overrides(c)
+	if err != nil {
+		return nil, err
+	}
 	groups, _ := c.Groups(c.All())
-	o, err := planning.Plan(d, groups, c.Rules, selection.Wish{})
+	o, err := planning.Plan(d, groups, c.Rules, selection.Wish{Overrides: overrides})
 	if err != nil {
 		return nil, api.Errorf(api.ExitUsage, "%s: %v", req.LockPath, err)
 	}
@@ -79,8 +107,15 @@ func (a *app) planned(ctx context.Context, svc api.Service, req *api.PrepareRequ
 		return nil, a.unplanned(req.LockPath, o.Why)
 	}
 	if !a.json {
+		fmt.Fprintln(a.stderr, header(req.Lock))
+		a.headed = true
 		if err := a.matrix(o, nil); err != nil {
 			return nil, err
+		}
+		for _, r := range sortedRows(o.Plan) {
+			if r.Unused != "" {
+				fmt.Fprintf(a.stderr, "warning: %s: %s\n", r.Nodes, r.Unused)
+			}
 		}
 	}
 	var order []string
@@ -152,10 +187,24 @@ func together(results []*api.PrepareResult) *api.PrepareResult {
 	return &sum
 }
 
-// kindLine is how a row's nodes are called.
-func kindLine(r *selection.Row) string {
-	if r.Kind.Assumed {
-		return r.Kind.Label + " (assumed)"
+// kindLines are how the kinds of a plan are called, by digest: with what tells them
+// apart where the label alone does not.
+func kindLines(p *selection.Plan) map[string]string {
+	labels := map[string]int{}
+	for i := range p.Rows {
+		labels[p.Rows[i].Kind.Label]++
 	}
-	return r.Kind.Label
+	out := map[string]string{}
+	for i := range p.Rows {
+		k := &p.Rows[i].Kind
+		text := k.Label
+		if labels[text] > 1 {
+			text = k.Distinct(p.Rows)
+		}
+		if k.Assumed {
+			text += " (assumed)"
+		}
+		out[k.Digest] = text
+	}
+	return out
 }

@@ -50,7 +50,7 @@ lists (interpreters: in the daemon's configuration; for a store of your own in
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringArrayVarP(&f.environments, "environment", "e", nil, "environment of the lock (repeatable, or names with commas; default: default)")
+	fl.StringArrayVarP(&f.environments, "environment", "e", nil, "environment of the lock (repeatable, or names with commas; default: what the kinds of node get, as hpcenv plan shows)")
 	a.choice.add(fl)
 	fl.BoolVar(&f.all, "all", false, "all environments of the lock")
 	fl.StringSliceVar(&f.platforms, "platform", nil, "platform, e.g. linux-aarch64 (repeatable, or names with commas; default: those of the cluster's nodes)")
@@ -119,7 +119,11 @@ func (a *app) prepareOne(ctx context.Context, svc api.Service, req *api.PrepareR
 	if f.dryRun {
 		show = showDry
 	}
-	shown := newProgress(a.stderr, header(req.Lock), show)
+	head := header(req.Lock)
+	if a.headed {
+		head = ""
+	}
+	shown := newProgress(a.stderr, head, show)
 	report := shown.report
 	if a.json {
 		report = nil

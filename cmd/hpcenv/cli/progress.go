@@ -101,7 +101,9 @@ func (l *lines) plan(e api.Event) {
 		return
 	}
 	if !l.headed {
-		fmt.Fprintln(l.w, l.head)
+		if l.head != "" { // "": it was printed before
+			fmt.Fprintln(l.w, l.head)
+		}
 		for _, before := range l.ready {
 			fmt.Fprintln(l.w, before)
 		}

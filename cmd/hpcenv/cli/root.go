@@ -45,6 +45,8 @@ type app struct {
 	elsewhere bool
 	// json: facts, and errors too, are printed as JSON on stdout.
 	json bool
+	// headed: the lock was named, with what each kind of node gets of it.
+	headed bool
 	// args of the command line.
 	args []string
 	// code, if set, is the exit code of a command that hpcenv ran.

@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -29,8 +30,12 @@ func Main(args []string) int {
 	cmd := command()
 	cmd.SetArgs(args)
 	if err := cmd.ExecuteContext(ctx); err != nil {
+		misconfigured := errors.Is(err, config.ErrConfig)
+		if misconfigured && !strings.Contains(err.Error(), "next: ") {
+			err = fmt.Errorf("%w\nnext: correct it in %s (or where --config says), and start hpcenvd again", err, config.Path)
+		}
 		e := service.Classify(err)
-		if errors.Is(err, config.ErrConfig) {
+		if misconfigured {
 			e.Code = api.ExitUsage
 		}
 		fmt.Fprintf(os.Stderr, "hpcenvd: error: %s\n", e.Message)

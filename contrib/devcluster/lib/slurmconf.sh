@@ -204,6 +204,6 @@ facts_copy() {
 	local entry
 	for entry in "${FACTS[@]}"; do
 		[ "${entry%%:*}" = "$1" ] || continue
-		cp -r --no-preserve=ownership "${entry#*:}" "$2/facts"
+		cp -a --no-preserve=ownership "${entry#*:}" "$2/facts"
 	done
 }

@@ -125,8 +125,19 @@ static void pins(void)
 	CHECK_STR(fake.errors, "");
 }
 
+/* A job within a job has the same lock, and may have other nodes. */
+static void nested(void)
+{
+	setenv(PIN_VARIABLE, "1:tree:old", 1);
+	with(NULL);
+	CHECK(!hook_post_opt());
+	CHECK_HAS(helper_log(), "--lock= --name= --wait= --check= --pin=1:tree:old --component=0 ");
+	CHECK_STR(fake_control(PIN_CONTROL), "1:tree:{}");
+}
+
 static void inherits(void)
 {
+	fake.context = S_CTX_LOCAL;
 	setenv(PIN_VARIABLE, "1:own:{}", 1);
 	with(NULL);
 	CHECK(!hook_post_opt());
@@ -279,7 +290,8 @@ const struct test tests_submit[] = {
 	{ "submit: a name in a variable alone asks for nothing", name_alone },
 	{ "submit: a name and a lock in variables", name_with_lock },
 	{ "submit: a name in a variable inside a job", name_in_a_job },
-	{ "submit: a nested submission inherits the pin", inherits },
+	{ "submit: a nested submission chooses anew from the job's lock", nested },
+	{ "submit: a step inherits the pin", inherits },
 	{ "submit: components of a heterogeneous job", components },
 	{ "submit: only a later component has the option", later_component },
 	{ "submit: srun in a job", step },
