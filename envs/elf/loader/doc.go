@@ -15,8 +15,9 @@
 // size.
 //
 // What is not looked at: LD_PRELOAD and LD_AUDIT; symbols without a version; static
-// TLS space; the subdirectories by processor of glibc before 2.37 (tls, haswell,
-// avx512_1) and entries of ld.so.cache for them; kernel versions and processor
+// TLS space; the subdirectories by processor that glibc before 2.37 tries in every
+// directory (tls, x86_64, haswell, avx512_1, and their combinations), and entries of
+// ld.so.cache for them; kernel versions and processor
 // levels that a file's notes ask for.
 //
 //	system.go   a node: root, default directories, what it can run

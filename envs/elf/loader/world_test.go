@@ -77,7 +77,7 @@ func (w *world) put(at string, b []byte) {
 func (w *world) searchItem() string {
 	top := "/opt/" + w.name
 	return pick(w.r, "$ORIGIN", "${ORIGIN}", "$ORIGIN/..", "$ORIGIN/../plugins", "${ORIGIN}/sub/", "$ORIGIN/../$LIB",
-		top+"/lib", top+"/lib/sub", top+"//plugins/", top+"/${LIB}", "/plat/"+w.name+"/$PLATFORM", "/data/"+w.name,
+		top+"/lib", top+"/lib/sub", top+"//plugins/", top+"/${LIB}", "/plat/"+w.name+"/$PLATFORM/lib", "/data/"+w.name,
 		"/nowhere/"+w.name, top+"/link", top+"/$NOTHING", "")
 }
 
@@ -102,7 +102,8 @@ func newWorld(t *testing.T, seed uint64, count int) *world {
 	w := &world{t: t, r: rand.New(rand.NewPCG(seed, 7)), root: t.TempDir(), stage: t.TempDir()}
 	w.name = word(w.r)
 	top := "/opt/" + w.name
-	w.dirs = []string{top + "/lib", top + "/lib/sub", top + "/plugins", top + "/" + triplet, "/plat/" + w.name + "/x86_64",
+	// No directory that is searched has one called x86_64 in it: see doc.go.
+	w.dirs = []string{top + "/lib", top + "/lib/sub", top + "/plugins", top + "/" + triplet, "/plat/" + w.name + "/x86_64/lib",
 		"/data/" + w.name, "/usr/local/lib", "/usr/lib", "/lib/x86_64-linux-gnu", "/scratch",
 		top + "/lib/glibc-hwcaps/x86-64-v2", "/usr/local/lib/glibc-hwcaps/x86-64-v2", "/data/" + w.name + "/glibc-hwcaps/x86-64-v3"}
 	for _, dir := range append([]string{"/etc", "/lib64", "/proc"}, w.dirs...) {
