@@ -44,6 +44,7 @@ func (v *Verdict) node(r *Report) {
 		f.ID, f.Level, f.Next = "driver-silent", Unknown, "look at dmesg for NVRM; run nvidia-smi"
 	}
 	if f.Evidence == "" {
+		f.Evidence = "the driver did not answer, and the probe does not say why"
 		if len(r.Failures) > 0 {
 			f.Evidence = said(&r.Failures[0])
 		}
