@@ -3,6 +3,7 @@ package gpu
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -44,7 +45,7 @@ func (r *Report) plausible() error {
 		return fmt.Errorf("%q is no state", r.State)
 	}
 	if r.Vendor == "" {
-		return fmt.Errorf("it names no vendor")
+		return errors.New("it names no vendor")
 	}
 	seen := map[int]bool{}
 	for _, g := range r.GPUs {

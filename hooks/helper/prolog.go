@@ -65,25 +65,10 @@ func leavePin(runDir, job, wire string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	for _, dir := range []string{runDir, filepath.Dir(path)} {
-		if err := facts.OwnDirectory(dir); err != nil {
-			return err
-		}
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-")
-	if err != nil {
+	if err := facts.OwnDirectory(runDir); err != nil {
 		return err
 	}
-	_, err = tmp.WriteString(wire)
-	// Readable by the job's user; the name and the owner are what it is trusted for.
-	err = errors.Join(err, tmp.Chmod(0o644), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(tmp.Name()))
-	}
-	return nil
+	return facts.WriteTrusted(path, []byte(wire))
 }
 
 func jobPinPath(runDir, job string) string { return filepath.Join(runDir, "job", job) }

@@ -1,6 +1,7 @@
 package selection
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,7 +44,7 @@ func checkOverride(name, value string) error {
 		return fmt.Errorf("it has more than %d bytes", maxOverride)
 	case name == archspecOverride:
 		if strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			return fmt.Errorf("it is no name of a microarchitecture")
+			return errors.New("it is no name of a microarchitecture")
 		}
 		return nil
 	}

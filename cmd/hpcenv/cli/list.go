@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -89,8 +87,7 @@ func (a *app) listed(ctx context.Context, svc api.Service, envs []api.Environmen
 	if len(envs) == 0 {
 		return nil, nil
 	}
-	sum := sha256.Sum256(req.Lock)
-	digest := hex.EncodeToString(sum[:])
+	digest := lockDigest(req.Lock)
 	noted, err := a.noted(digest)
 	if err != nil {
 		return nil, err

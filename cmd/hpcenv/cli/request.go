@@ -126,10 +126,9 @@ func aboutLock(err error, lock string) error {
 
 // header is the first line of a preparation.
 func header(lock []byte) string {
-	sum := sha256.Sum256(lock)
 	name := "lock"
 	if format, err := lockfile.Detect(lock); err == nil {
 		name = format.String()
 	}
-	return name + " " + short(hex.EncodeToString(sum[:]))
+	return name + " " + short(lockDigest(lock))
 }
