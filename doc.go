@@ -34,6 +34,7 @@
 //	hooks/jobscript          lines of job scripts that would leave the environment
 //	hooks/pin                what a submission carries with its job
 //	hooks/planning           a lock's description and the cluster's nodes, for plans
+//	hooks/preflight          whether a node can run an environment, before a launch
 //	hooks/prepared           what a store holds, by its files
 //	hooks/selection          which environment each kind of node gets
 //	hooks/snapshot           what the cluster's nodes are, as published
@@ -50,6 +51,7 @@
 //	                         Python packages
 //	envs/lockinfo            what a lock holds, and how two differ
 //	envs/materialize         prefixes, from packages to published trees
+//	envs/needs               what an environment asks of a node, from its own files
 //	envs/prepare             from a lock's bytes to published environments
 //	envs/project             the files around a lock: where it is, the manifest
 //	envs/pyenv               a uv.lock or pylock.toml joined with a Python

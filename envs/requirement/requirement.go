@@ -29,6 +29,8 @@ const (
 	Manifest Source = "manifest"
 	// Wheel: the platform tag of a wheel (glibc, machine).
 	Wheel Source = "wheel"
+	// Files of the environment, once it is made: one of them needs it (File).
+	Files Source = "files"
 )
 
 // Requirement is one demand.
@@ -42,6 +44,8 @@ type Requirement struct {
 	Packages []string `json:"packages,omitempty"`
 	// More packages that ask for it, too, which a short form left out.
 	More int `json:"more,omitempty"`
+	// File that asks, below the prefix; of the source Files alone.
+	File string `json:"file,omitempty"`
 }
 
 // Short is the requirement with at most so many of its packages.
