@@ -56,7 +56,7 @@ func (s *System) Start(process Process) (*Space, Verdict, error) {
 	case !ok || interpreter.facts == nil:
 		return nil, Verdict{Problem: NoLibrary, Missing: program.facts.Interpreter, Chain: []string{process.Program}}, nil
 	}
-	real, err := s.root.resolve(process.Program) // as the kernel knows it
+	real, err := s.files.resolve(process.Program) // as the kernel knows it
 	if err != nil {
 		return nil, Verdict{}, err
 	}
@@ -131,7 +131,7 @@ func (p *Space) load(name string, by *object, dlopen bool) (*object, Verdict, er
 		return nil, Verdict{Problem: Unloadable, Missing: h.broken, Why: h.why}, nil
 	}
 	for _, o := range p.objects {
-		if o.dev == h.dev && o.ino == h.ino && o.ino != 0 {
+		if o.opened == h.opened || o.dev == h.dev && o.ino == h.ino && o.ino != 0 {
 			o.names = append(o.names, name)
 			return o, Verdict{}, nil
 		}
