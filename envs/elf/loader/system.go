@@ -97,6 +97,9 @@ func Open(root Root, o Options) (*System, error) {
 	return s, nil
 }
 
+// ReadFile is the content of a file of the node of at most limit bytes.
+func (s *System) ReadFile(path string, limit int64) ([]byte, error) { return s.files.read(path, limit) }
+
 // defaultDirs finds the default directories in a loader's content, in their order:
 // a row of paths, each with a slash and a zero byte at its end, one of them below
 // /usr/lib.
