@@ -16,7 +16,7 @@ type check struct {
 var checks = []check{
 	{"program", program},
 	{"libraries", libraries},
-	{"runtime", runtime},
+	{"runtime", cxxRuntime},
 	{"shadowed", shadowed},
 	{"modules", modules},
 	{"transports", transports},
