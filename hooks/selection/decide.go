@@ -3,6 +3,8 @@ package selection
 import (
 	"fmt"
 	"slices"
+
+	"github.com/hpcenv/hpcenv/envs/cuda"
 )
 
 // Loaded is what a kind that the plan does not have is selected from.
@@ -10,6 +12,8 @@ type Loaded struct {
 	Environments []Environment
 	// Rules with the digest that the pin names.
 	Rules Rules
+	// CUDA as in Input.
+	CUDA *cuda.Table
 }
 
 // Decision is what a node gets.
@@ -87,7 +91,7 @@ func (p *PinnedPlan) input(k *Kind, load func(string) (*Loaded, error)) (*Input,
 	if got := loaded.Rules.Digest(); got != p.Rules {
 		return nil, fmt.Errorf("%w: the job was submitted under rules %s, and those at hand are %s; next: submit it again", ErrRules, p.Rules, got)
 	}
-	in := &Input{Environments: loaded.Environments, Groups: []Group{{Kind: *k, Count: 1}}, Wish: p.Wish, Rules: loaded.Rules}
+	in := &Input{Environments: loaded.Environments, Groups: []Group{{Kind: *k, Count: 1}}, Wish: p.Wish, Rules: loaded.Rules, CUDA: loaded.CUDA}
 	if p.Decided {
 		in.Wish.Wire = &p.Wire
 	}
