@@ -24,7 +24,7 @@ func Parse(origin string, text []byte) (*Table, error) {
 		return nil, fmt.Errorf("%w: %s has more than %d bytes", ErrTable, origin, MaxSize)
 	}
 	sum := sha256.Sum256(text)
-	r := reader{table: &Table{Origin: origin, Digest: hex.EncodeToString(sum[:8]), byVersion: map[Version]*toolkit{}}}
+	r := reader{table: &Table{Origin: origin, Text: string(text), Digest: hex.EncodeToString(sum[:8]), byVersion: map[Version]*toolkit{}}}
 	for line := range strings.Lines(string(text)) {
 		r.line++
 		if w := strings.Fields(line); len(w) > 0 && !strings.HasPrefix(w[0], "#") {

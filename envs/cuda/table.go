@@ -31,8 +31,9 @@ var Default = sync.OnceValue(func() *Table {
 
 // Table is what is known.
 type Table struct {
-	// Origin is the file that it is from, Digest 16 hex digits over its bytes.
-	Origin, Digest string
+	// Origin is the file that it is from, Text its content, Digest 16 hex digits over
+	// that.
+	Origin, Text, Digest string
 
 	sources   []Source
 	toolkits  []toolkit
@@ -50,6 +51,9 @@ type Source struct {
 	Read time.Time
 	Text string
 }
+
+// Name of the table for people and programs: its file, and its digest.
+func (t *Table) Name() string { return t.Origin + " " + t.Digest }
 
 // Sources of the table, in its order.
 func (t *Table) Sources() []Source { return t.sources }

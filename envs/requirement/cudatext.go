@@ -7,17 +7,17 @@ import (
 	"github.com/hpcenv/hpcenv/envs/cuda"
 )
 
-// driver is the oldest driver with which an unmet requirement would be met; false = it
-// is over something else, or says more than a driver, or the table does not know, or
-// the node's driver is not what the verdict comes from.
+// driver is the oldest driver with which a requirement is met; false = it is over
+// something else, or says more than a driver, or the table does not know, or the node's
+// driver is not what the verdict comes from.
 func (j Judged) driver(n Node) (cuda.Driver, bool) {
 	r, v := &j.Requirement, &j.Verdict
-	if v.State != Unmet || v.Name != "__cuda" || v.Problem != "" || !n.drives() {
+	if v.State == Assumed || v.Name != "__cuda" || v.Problem != "" || !n.drives() {
 		return cuda.Driver{}, false
 	}
 	floor, known := r.floor(n.table())
 	has, ok := cuda.ParseDriver(n.Driver)
-	return floor, known && ok && has.Compare(floor) < 0
+	return floor, known && ok && (has.Compare(floor) < 0) == (v.State == Unmet)
 }
 
 // floor is the driver that a requirement over CUDA stands for.
@@ -67,7 +67,7 @@ func (r *Requirement) major() int {
 func (n *Node) noForward(list []Judged) string {
 	for _, j := range list {
 		compat := j.Requirement.Compat
-		if version, _ := cuda.ParseVersion(compat); compat == "" || j.Requirement.Source == CUDA && j.Requirement.major() > version.Major {
+		if version, _ := cuda.ParseVersion(compat); compat == "" || j.Verdict.OK() || j.Requirement.Source == CUDA && j.Requirement.major() > version.Major {
 			continue
 		}
 		if a, name := n.table().ForwardGPU(n.GPUs); a == cuda.No {

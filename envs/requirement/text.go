@@ -38,8 +38,6 @@ func Text(r Requirement, v Verdict, n Node) string {
 		return v.Problem
 	case v.State == Met && v.Found == nil:
 		return fmt.Sprintf("has no %s, so that %s does not bind it (%s)", v.Name, r.needs(), r.By())
-	case v.State == Met:
-		return fmt.Sprintf("%s, needs %s (%s)", v.has(n), r.needs(), r.By())
 	}
 	return Texts([]Judged{{r, v}}, n)[0]
 }
@@ -55,17 +53,17 @@ type Judged struct {
 // (cuda-version 12.9, cupy 13.4.1) and >= 535.54.03 (the manifest's system
 // requirements)".
 func Texts(list []Judged, n Node) []string {
-	var said []*lacking
+	var said []*judgedAlike
 	var out []string
 	for _, j := range list {
-		if j.Verdict.Problem != "" || j.Verdict.State == Met {
+		if j.Verdict.Problem != "" || j.Verdict.State == Met && j.Verdict.Found == nil {
 			out = append(out, Text(j.Requirement, j.Verdict, n))
 			continue
 		}
 		has := j.Verdict.has(n)
-		i := slices.IndexFunc(said, func(l *lacking) bool { return l.has == has })
+		i := slices.IndexFunc(said, func(l *judgedAlike) bool { return l.has == has && l.of[0].Verdict.State == j.Verdict.State })
 		if i < 0 {
-			i, said = len(said), append(said, &lacking{has: has})
+			i, said = len(said), append(said, &judgedAlike{has: has})
 		}
 		said[i].of = append(said[i].of, j)
 	}
@@ -75,13 +73,13 @@ func Texts(list []Judged, n Node) []string {
 	return out
 }
 
-// lacking is what a node has, and requirements that this does not meet.
-type lacking struct {
+// judgedAlike is what a node has, and requirements on it that have one verdict.
+type judgedAlike struct {
 	has string
 	of  []Judged
 }
 
-func (l *lacking) text(n Node) string {
+func (l *judgedAlike) text(n Node) string {
 	has, hint := l.has, ""
 	needs := func(r Requirement) string {
 		if r.Source == CUDA {
@@ -91,7 +89,7 @@ func (l *lacking) text(n Node) string {
 	}
 	switch {
 	case !slices.ContainsFunc(l.of, func(j Judged) bool { _, ok := j.driver(n); return !ok }):
-		// All ask for a newer driver: then that is what is said.
+		// All ask for some driver or a newer one: then that is what is said.
 		has = "has driver " + n.Driver
 		needs = func(r Requirement) string {
 			d, _ := Judged{r, l.of[0].Verdict}.driver(n)

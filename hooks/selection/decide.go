@@ -3,8 +3,6 @@ package selection
 import (
 	"fmt"
 	"slices"
-
-	"github.com/hpcenv/hpcenv/envs/cuda"
 )
 
 // Loaded is what a kind that the plan does not have is selected from.
@@ -12,8 +10,6 @@ type Loaded struct {
 	Environments []Environment
 	// Rules with the digest that the pin names.
 	Rules Rules
-	// CUDA as in Input.
-	CUDA *cuda.Table
 }
 
 // Decision is what a node gets.
@@ -91,7 +87,7 @@ func (p *PinnedPlan) input(k *Kind, load func(string) (*Loaded, error)) (*Input,
 	if got := loaded.Rules.Digest(); got != p.Rules {
 		return nil, fmt.Errorf("%w: the job was submitted under rules %s, and those at hand are %s; next: submit it again", ErrRules, p.Rules, got)
 	}
-	in := &Input{Environments: loaded.Environments, Groups: []Group{{Kind: *k, Count: 1}}, Wish: p.Wish, Rules: loaded.Rules, CUDA: loaded.CUDA}
+	in := &Input{Environments: loaded.Environments, Groups: []Group{{Kind: *k, Count: 1}}, Wish: p.Wish, Rules: loaded.Rules}
 	if p.Decided {
 		in.Wish.Wire = &p.Wire
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hpcenv/hpcenv/envs/cuda"
 	"github.com/hpcenv/hpcenv/envs/stack"
 )
 
@@ -24,8 +23,6 @@ type Input struct {
 	Wish   Wish
 	// Rules of the site; the zero value stands for the default table.
 	Rules Rules
-	// CUDA is the table of what drivers and GPUs are good for; nil = the program's own.
-	CUDA *cuda.Table
 }
 
 // Group is nodes of one kind.

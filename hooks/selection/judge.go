@@ -219,7 +219,7 @@ func virtualName(spec string) (name string, simple bool) {
 }
 
 func (s *selector) node(k *Kind) requirement.Node {
-	n := requirement.Node{Virtuals: make(map[string]requirement.Virtual, len(k.Virtuals)), Ancestors: k.Ancestors, Driver: k.Driver, GPUs: k.Models, CUDA: s.cuda, Assumed: k.Assumed}
+	n := requirement.Node{Virtuals: make(map[string]requirement.Virtual, len(k.Virtuals)), Ancestors: k.Ancestors, Driver: k.Driver, GPUs: k.Models, CUDA: s.rules.table(), Assumed: k.Assumed}
 	for _, v := range k.Virtuals {
 		n.Virtuals[v.Name] = v
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hpcenv/hpcenv/envs/cuda"
 	"github.com/hpcenv/hpcenv/envs/requirement"
 )
 
@@ -110,7 +109,6 @@ type selector struct {
 	wish  Wish
 	rules *ruleSet
 	envs  []*Environment
-	cuda  *cuda.Table
 	memo  map[memoKey]requirement.Verdict
 	kinds []*judgement
 	// choices are the candidates that some option has, wires all there are, options
@@ -126,7 +124,7 @@ func newSelector(in *Input) (*selector, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &selector{wish: in.Wish, rules: in.Rules.get(), envs: envs, cuda: in.CUDA, memo: map[memoKey]requirement.Verdict{}}
+	s := &selector{wish: in.Wish, rules: in.Rules.get(), envs: envs, memo: map[memoKey]requirement.Verdict{}}
 	if s.wish.Check, err = ParseCheck(string(in.Wish.Check)); err != nil {
 		return nil, err
 	}
