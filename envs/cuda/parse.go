@@ -24,7 +24,7 @@ func Parse(origin string, text []byte) (*Table, error) {
 		return nil, fmt.Errorf("%w: %s has more than %d bytes", ErrTable, origin, MaxSize)
 	}
 	sum := sha256.Sum256(text)
-	r := reader{table: &Table{Origin: origin, Text: string(text), Digest: hex.EncodeToString(sum[:8]), byVersion: map[Version]*toolkit{}}}
+	r := reader{seen: map[string]bool{}, table: &Table{Origin: origin, Text: string(text), Digest: hex.EncodeToString(sum[:8]), byVersion: map[Version]*toolkit{}}}
 	for line := range strings.Lines(string(text)) {
 		r.line++
 		if w := strings.Fields(line); len(w) > 0 && !strings.HasPrefix(w[0], "#") {
@@ -46,8 +46,10 @@ func Parse(origin string, text []byte) (*Table, error) {
 }
 
 type reader struct {
-	table    *Table
-	line     int
+	table *Table
+	line  int
+	// seen are sources by key, and models by words.
+	seen     map[string]bool
 	problems []string
 }
 
@@ -80,7 +82,7 @@ func (r *reader) row(w []string) {
 		r.problem("it is not of the form %q", form.form)
 		return
 	}
-	if key := w[form.key]; form.key > 0 && !slices.ContainsFunc(r.table.sources, func(s Source) bool { return s.Key == key }) {
+	if key := w[form.key]; form.key > 0 && !r.seen["source "+key] {
 		r.problem("no source row before it has the key %q", key)
 	}
 	t := r.table
@@ -129,7 +131,7 @@ func (r *reader) source(w []string) {
 	if err != nil {
 		r.problem("%q is no date like 2026-11-30", w[2])
 	}
-	if slices.ContainsFunc(r.table.sources, func(s Source) bool { return s.Key == w[1] }) {
+	if r.twice("source " + w[1]) {
 		r.problem("the source %q is there twice", w[1])
 	}
 	r.table.sources = append(r.table.sources, Source{Key: w[1], Read: read, Text: strings.Join(w[3:], " ")})
@@ -141,10 +143,16 @@ func (r *reader) model(w []string) {
 		r.problem("%q is none of dc, no, -", w[2])
 	}
 	row := model{words: w[4:], compute: r.version(w[1]).String(), class: class}
-	if slices.ContainsFunc(r.table.models, func(m model) bool { return slices.Equal(m.words, row.words) }) {
-		r.problem("the model %s is there twice", strings.Join(row.words, " "))
+	if words := strings.Join(row.words, " "); r.twice("model " + words) {
+		r.problem("the model %s is there twice", words)
 	}
 	r.table.models = append(r.table.models, row)
+}
+
+func (r *reader) twice(what string) bool {
+	was := r.seen[what]
+	r.seen[what] = true
+	return was
 }
 
 // order takes the comparison of a row with the one before.

@@ -84,10 +84,10 @@ func cudaOf(p *lockfile.Platform) (families []*cudaFamily, compat string) {
 	return families, compat
 }
 
-// Words that name a CUDA: cuda12, cuda118, cuda12.4, cuda12x in builds and names;
-// cu12, cu126 at the end of names and in local versions.
+// Words that name a CUDA: cuda12, cuda118, cuda12.4, cuda112py39hab12 in builds, cuda12x
+// in names; cu12, cu126 at the end of names and in local versions.
 var (
-	cudaWord = regexp.MustCompile(`^cuda([1-9][0-9])\.?([0-9]?)x?$`)
+	cudaWord = regexp.MustCompile(`^cuda([1-9][0-9])\.?([0-9]?)(?:x|py.*|h[0-9a-f]+)?$`)
 	cuWord   = regexp.MustCompile(`^cu([1-9][0-9])([0-9]?)$`)
 	runtime  = regexp.MustCompile(`^nvidia-cuda-runtime(-cu[1-9][0-9])?$`)
 )

@@ -82,7 +82,7 @@ func (n *Node) noForward(list []Judged) string {
 // minor-version compatibility, or forward compatibility; "" = nothing to say.
 func Note(r Requirement, v Verdict, n Node) string {
 	kind, asks, err := readCUDA(r.Spec)
-	if r.Source != CUDA || err != nil || kind != driverSpec || !v.OK() || v.Found == nil {
+	if r.Source != CUDA || err != nil || kind != driverSpec || v.State != Met || v.Found == nil {
 		return ""
 	}
 	serves, ok := cuda.ParseVersion(v.Found.Version)
@@ -96,6 +96,9 @@ func Note(r Requirement, v Verdict, n Node) string {
 	floor, known := n.table().Floor(asks.Major)
 	if d, ok := cuda.ParseDriver(n.Driver); ok && known && n.drives() && d.Compare(floor) < 0 {
 		return fmt.Sprintf("%s serves CUDA %s; CUDA %s runs there by forward compatibility, with cuda-compat %s on the loader's path", driver, serves, asks, r.Compat)
+	}
+	if serves.Major != asks.Major {
+		return ""
 	}
 	return fmt.Sprintf("%s serves CUDA %s; CUDA %s runs there by minor-version compatibility, without what needs a newer driver (PTX of CUDA %s, say)", driver, serves, asks, asks)
 }
