@@ -43,6 +43,8 @@
 //	envs/bundle              environments as one file
 //	envs/bytecode            compiled Python sources (pycbench: what they cost)
 //	envs/conda               what a conda package says of itself; matchspec, version
+//	envs/cuda                which driver runs which CUDA, on which GPUs: a table, and its
+//	                         answers
 //	envs/editable            a project used from its source tree
 //	envs/elf                 what programs and libraries ask of a node; loader (what they
 //	                         need, resolved as glibc's loader would)

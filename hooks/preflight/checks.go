@@ -13,7 +13,10 @@ type check struct {
 }
 
 // checks in the order in which they are reported.
-var checks = []check{}
+var checks = []check{
+	{"cuda-driver", cudaRequirements},
+	{"cuda-code", cudaCode},
+}
 
 // Run makes all checks. With brief, findings that fit are left out, and so is the work
 // for them where it can be saved. It takes a few milliseconds; the context bounds it.

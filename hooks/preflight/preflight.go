@@ -12,6 +12,7 @@
 package preflight
 
 import (
+	"github.com/hpcenv/hpcenv/envs/cuda"
 	"github.com/hpcenv/hpcenv/envs/needs"
 	"github.com/hpcenv/hpcenv/envs/requirement"
 	"github.com/hpcenv/hpcenv/hooks/facts"
@@ -80,6 +81,8 @@ type Input struct {
 	// Needs of the environment; nil = they are not known (made by an earlier release),
 	// and only what concerns the node alone is checked.
 	Needs *needs.Needs
+	// CUDA is the table of drivers and GPUs (selection.Rules.CUDA); nil = the program's.
+	CUDA *cuda.Table
 	// Prefix is where the environment is for processes of this node.
 	Prefix string
 	// Manifest are requirements of the project beside those of the packages.
