@@ -94,6 +94,11 @@ type Input struct {
 	MultiNode bool
 	// SameHost are nodes of the job that have the same host identifier as this one.
 	SameHost []string
+	// Command is what the step starts, its path or name; "" = not known.
+	Command string
+
+	// process is made by the first check that wants it.
+	process *process
 }
 
 // Report of the checks, in the order in which they are listed.
