@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"github.com/hpcenv/hpcenv/hooks/facts"
+	"github.com/hpcenv/hpcenv/hooks/launch"
 	"github.com/hpcenv/hpcenv/hooks/pin"
 )
 
 // DefaultRunDir is where prolog leaves the pins of a node's jobs. It is root's:
 // a daemon's own /run/hpcenv is another account's, and goes when the daemon stops.
-const DefaultRunDir = "/run/hpcenv-node"
+const DefaultRunDir = launch.RunDir
 
 // prologTimeout bounds prolog and epilog: a run directory on local storage
 // answers at once or not at all, and slurmd waits meanwhile.

@@ -13,7 +13,11 @@ type check struct {
 }
 
 // checks in the order in which they are reported.
-var checks = []check{}
+var checks = []check{
+	{"requirements", requirements},
+	{"page-size", pageSize},
+	{"gpu", gpus},
+}
 
 // Run makes all checks. With brief, findings that fit are left out, and so is the work
 // for them where it can be saved. It takes a few milliseconds; the context bounds it.
