@@ -84,10 +84,10 @@ func (o *Options) record(ctx context.Context) (*gpu.Record, error) {
 		return nil, err
 	}
 	ask := o.GPU
-	ask.Limit, ask.Reap, ask.RunDir = askLimit, askReap, ""
+	ask.Limit, ask.Reap, ask.RunDir, ask.Devices = askLimit, askReap, "", true
 	now, err := gpu.Ask(ctx, "/", ask)
-	if errors.Is(err, gpu.ErrProgram) && kept != nil {
-		return kept, nil // it is of this boot, this driver and these devices
+	if now != nil && now.Failure != "" {
+		return nil, errors.New(now.Failure)
 	}
 	return now, err
 }

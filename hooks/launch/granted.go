@@ -104,3 +104,24 @@ func isOf(uuid string, d *gpu.GPU) bool {
 	}
 	return d.MIG != nil && slices.ContainsFunc(d.MIG.Instances, func(i gpu.Instance) bool { return i.UUID != "" && strings.HasPrefix(i.UUID, uuid) })
 }
+
+// OfJob is what is kept of a node's GPUs without the findings about those that the job,
+// whose variables env looks up in a prolog, does not get.
+func OfJob(r *gpu.Record, env func(string) (string, bool)) *gpu.Record {
+	if r == nil {
+		return nil
+	}
+	mine := granted(env, true).indices(r.Report)
+	if mine == nil {
+		return r
+	}
+	out := *r
+	out.Verdict.Findings = nil
+	for _, f := range r.Verdict.Findings {
+		if f.GPU == nil || slices.Contains(mine, *f.GPU) {
+			out.Verdict.Findings = append(out.Verdict.Findings, f)
+		}
+	}
+	out.Verdict.Level = gpu.Worst(out.Verdict.Findings)
+	return &out
+}

@@ -74,6 +74,15 @@ func (in *Input) well() int {
 	return n
 }
 
+// OfRecord are the findings about all GPUs of a node, as a launch would have them.
+func OfRecord(r *gpu.Record) []Finding {
+	var out []Finding
+	for _, f := range r.Verdict.Findings {
+		out = append(out, ofGPU(r.Report, f))
+	}
+	return out
+}
+
 var gpuLevels = map[gpu.Level]Level{gpu.OK: Fits, gpu.Warn: Warn, gpu.Unknown: Unknown, gpu.Unhealthy: Unhealthy}
 
 // ofGPU is a finding of the record in this package's words: to be read behind the
