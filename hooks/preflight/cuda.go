@@ -75,7 +75,7 @@ func (in *Input) table() *cuda.Table {
 // the step may use.
 func (in *Input) cudaNode() requirement.Node {
 	n := requirement.Node{Virtuals: map[string]requirement.Virtual{}, CUDA: in.table()}
-	for _, v := range facts.Virtuals(in.Facts, nil) {
+	for _, v := range facts.Virtuals(in.Facts, in.Override) {
 		n.Virtuals[v.Name] = v
 	}
 	g := in.Facts.GPU
@@ -102,14 +102,9 @@ func cudaRequirements(_ context.Context, in *Input) ([]Finding, error) {
 	if in.Facts == nil {
 		return nil, nil
 	}
-	var list []requirement.Requirement
-	if in.Needs != nil {
-		list = slices.Concat(in.Needs.Locked, in.Needs.Requirements)
-	}
-	list = append(list, in.Manifest...)
 	node := in.cudaNode()
 	met, unmet := map[string][]requirement.Judged{}, map[string][]requirement.Judged{}
-	for _, r := range list {
+	for _, r := range in.asked() {
 		v := requirement.Check(r, node)
 		id := cudaIDs[v.Name]
 		switch j := (requirement.Judged{Requirement: r, Verdict: v}); {
