@@ -14,6 +14,11 @@ type check struct {
 
 // checks in the order in which they are reported.
 var checks = []check{
+	{"requirements", requirements},
+	{"page-size", pageSize},
+	{"gpu", gpus},
+	{"cuda-driver", cudaRequirements},
+	{"cuda-code", cudaCode},
 	{"program", program},
 	{"libraries", libraries},
 	{"runtime", cxxRuntime},

@@ -33,7 +33,7 @@ var lacking = []hardware{
 		source:  "NVIDIA's driver packages install them; nothing else may",
 	},
 	{
-		what: "GDRCopy", libraries: []string{"libgdrapi"}, present: device("/dev/gdrdrv"),
+		what: "GDRCopy", libraries: []string{"libgdrapi"}, present: hasDevice("/dev/gdrdrv"),
 		source: "NVIDIA/gdrcopy: the library talks to /dev/gdrdrv of its kernel module",
 	},
 	{
@@ -46,7 +46,7 @@ var lacking = []hardware{
 		source: "oneapi-src/level-zero: the loader comes with Intel's GPU driver",
 	},
 	{
-		what: "a Gaudi driver", libraries: []string{"libhl-thunk", "libSynapse", "libhlml"}, present: device("/dev/accel/accel0"),
+		what: "a Gaudi driver", libraries: []string{"libhl-thunk", "libSynapse", "libhlml"}, present: hasDevice("/dev/accel/accel0"),
 		source: "Habana's driver; UCX's module gaudi",
 	},
 	{
@@ -63,11 +63,11 @@ var lacking = []hardware{
 		source: "cornelisnetworks/opa-psm2: user space of /dev/hfi1_*",
 	},
 	{
-		what: "a Gemini or Aries network", libraries: []string{"libugni", "libudreg", "libalpslli", "libalpsutil", "libwlm_detect"}, present: device("/dev/kgni0"), fabric: true,
+		what: "a Gemini or Aries network", libraries: []string{"libugni", "libudreg", "libalpslli", "libalpsutil", "libwlm_detect"}, present: hasDevice("/dev/kgni0"), fabric: true,
 		source: "Cray XE and XC systems",
 	},
 	{
-		what: "XPMEM", libraries: []string{"libxpmem"}, present: device("/dev/xpmem"),
+		what: "XPMEM", libraries: []string{"libxpmem"}, present: hasDevice("/dev/xpmem"),
 		source: "openucx/xpmem: the library talks to /dev/xpmem of its kernel module",
 	},
 	{
@@ -114,7 +114,7 @@ func network(kinds ...string) func(*Input) bool {
 	}
 }
 
-func device(path string) func(*Input) bool {
+func hasDevice(path string) func(*Input) bool {
 	return func(in *Input) bool {
 		_, err := os.Stat(filepath.Join(in.Root, "/", path))
 		return err == nil // one that cannot be looked at is none that programs can use
