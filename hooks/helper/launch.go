@@ -54,6 +54,11 @@ func (f *activateFlags) preflight(ctx context.Context, l *launched) ([]string, e
 	if o.Facts == nil {
 		o.Facts, _ = facts.Load(ctx, filepath.Join(f.runDir, facts.RecordFile)) // without a record they are read now
 	}
+	if nodes, ok := l.env("SLURM_JOB_NODELIST"); ok {
+		if o.SameHost, err = l.pin.SameHostAs(o.Node, nodes); err != nil {
+			told = append(told, "note: nodes with equal host identifiers: "+err.Error())
+		}
+	}
 	if o.Needs, err = launch.ReadNeeds(l.place.needs); err != nil {
 		told = append(told, "note: what the environment's files need was not checked: "+err.Error())
 	}
