@@ -18,7 +18,7 @@ var (
 var condaUCX = stack.Stack{Family: stack.UCX, Package: "ucx 1.19.0", Networks: []string{facts.InfiniBand, facts.RoCE, facts.Slingshot10}}
 
 // stacked is a node with an environment of that stack.
-func stacked(t *testing.T, s stack.Stack) *world {
+func stacked(t testing.TB, s stack.Stack) *world {
 	t.Helper()
 	w := newWorld(t)
 	w.in.Needs = &needs.Needs{Stack: s}
