@@ -32,6 +32,8 @@ type cluster struct {
 	suite                                            string // "" or the Debian release the cluster runs from
 	env                                              []string
 	mixed                                            mixedServer
+	// trees are what nodes read their facts from (become), by node; "" = themselves.
+	trees map[string]string
 }
 
 // startCluster makes everything a story needs. On an error the cluster, if not

@@ -34,12 +34,17 @@ func (c *cluster) cmdFacts(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: facts NODE TREE")
 	}
 	node := args[0]
+	before := c.trees[node]
 	ts.Check(c.become(node, args[1]))
-	ts.Defer(func() { ts.Check(c.become(node, mixedTrees[node])) })
+	ts.Defer(func() { ts.Check(c.become(node, before)) })
 }
 
 // become makes a node read what it is from a tree; "" = from itself.
 func (c *cluster) become(node, tree string) error {
+	if c.trees == nil {
+		c.trees = map[string]string{}
+	}
+	c.trees[node] = tree
 	dir := filepath.Join(c.state, "nodes", node, "facts")
 	if err := os.RemoveAll(dir); err != nil {
 		return err
