@@ -41,6 +41,7 @@ func (c *cluster) commands(t *testing.T) map[string]func(ts *testscript.TestScri
 		"trace":          c.cmdTrace,
 		"mixed-project":  c.cmdMixedProject(t),
 		"facts":          c.cmdFacts,
+		"floor-project":  c.cmdFloorProject(t),
 		"page":           c.cmdPage,
 		"settings":       c.cmdSettings,
 		"gpu-driver":     c.cmdGPUDriver,
