@@ -1,10 +1,7 @@
 package launch
 
 import (
-	"encoding/json"
 	"errors"
-	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/hpcenv/hpcenv/envs/needs"
@@ -16,21 +13,11 @@ const RunDir = "/run/hpcenv-node"
 // ReadNeeds reads what an environment needs of a node; nil = it was made by another
 // release, which did not look.
 func ReadNeeds(path string) (*needs.Needs, error) {
-	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	n, err := needs.Load(path)
+	if errors.Is(err, needs.ErrNone) || errors.Is(err, needs.ErrVersion) {
 		return nil, nil
 	}
-	n := new(needs.Needs)
-	if err == nil {
-		err = json.Unmarshal(b, n)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if n.Version != needs.Version {
-		return nil, nil
-	}
-	return n, nil
+	return n, err
 }
 
 // Lookup looks variables up in an environment.
