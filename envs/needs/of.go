@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/envs/elf"
@@ -20,6 +21,21 @@ type Package struct {
 	Name string
 	// Manifest as the store has it.
 	Manifest *cache.Manifest
+
+	// begin are the contents that begin as ELF files; nil = it is not known which do.
+	begin map[string]bool
+}
+
+// NewPackage is a package called "name version".
+func NewPackage(name string, m *cache.Manifest) *Package {
+	p := &Package{Name: name, Manifest: m}
+	if m.ELF != nil {
+		p.begin = make(map[string]bool, len(m.ELF))
+		for _, i := range m.ELF {
+			p.begin[m.Entries[i].SHA256] = true
+		}
+	}
+	return p
 }
 
 // File of a prefix, or a symbolic link.
@@ -35,6 +51,18 @@ type File struct {
 	Link string
 }
 
+// Matters tells whether the file can have a part in what is asked of a node: a link, a
+// library by its name, or what may be an ELF file by its content.
+func (f *File) Matters() bool {
+	if f.Link != "" || libraryName(path.Base(f.Path)) {
+		return true
+	}
+	return f.Content != "" && f.Package != nil && (f.Package.begin == nil || f.Package.begin[f.Content])
+}
+
+// libraryName tells names that a loader may look for.
+func libraryName(name string) bool { return strings.Contains(name, ".so") }
+
 // Input of a survey.
 type Input struct {
 	// Store keeps the facts of packages and has their files.
@@ -43,7 +71,8 @@ type Input struct {
 	Root, Prefix string
 	// Subdir is the conda platform.
 	Subdir string
-	// Files of the prefix; nil = Root is listed, and nothing is known of its packages.
+	// Files of the prefix, sorted by path, those at least that matter; nil = Root is
+	// listed, and nothing is known of its packages.
 	Files []File
 	// Touched: package code ran in the prefix, so that Files tell whose a path is and
 	// Root what there is.
@@ -72,26 +101,20 @@ func Of(ctx context.Context, in *Input) (*Needs, error) {
 	if err != nil {
 		return nil, err
 	}
-	owners := make(map[string]string, len(in.Files))
-	for i := range in.Files {
-		if f := &in.Files[i]; f.Package != nil {
-			owners[f.Path] = f.Package.Name
-		}
-	}
 	n := &Needs{Version: Version, Extractor: elf.Extractor, Locked: in.Locked, Stack: in.Stack}
-	n.floors(survey, owners)
+	n.floors(survey, in.owner)
 	own := survey.Own(scanned)
 	late := openedLate(own, listing, modules)
 	for _, l := range survey.Node {
 		n.Libraries = append(n.Libraries, Library{Name: l.Name, Version: l.Version, File: l.File, Files: l.Files,
-			Package: owners[l.File], Module: late.all(own, l.Name)})
+			Package: in.owner(l.File), Module: late.all(own, l.Name)})
 	}
 	n.Copies, n.Foreign, n.Broken = survey.Copies, survey.Foreign, survey.Broken
 	for _, c := range survey.CUDA {
-		n.CUDA = append(n.CUDA, CUDA{c, owners[c.File]})
+		n.CUDA = append(n.CUDA, CUDA{c, in.owner(c.File)})
 	}
 	for _, m := range modules {
-		n.Modules = append(n.Modules, Module{m, owners[m.Path]})
+		n.Modules = append(n.Modules, Module{m, in.owner(m.Path)})
 	}
 	facts := make(map[string]*elf.Facts, len(scanned))
 	for _, s := range scanned {
@@ -103,24 +126,33 @@ func Of(ctx context.Context, in *Input) (*Needs, error) {
 	return n, nil
 }
 
+// owner is the package of a path, "" if it has none.
+func (in *Input) owner(file string) string {
+	i, found := slices.BinarySearchFunc(in.Files, file, func(f File, at string) int { return strings.Compare(f.Path, at) })
+	if !found || in.Files[i].Package == nil {
+		return ""
+	}
+	return in.Files[i].Package.Name
+}
+
 // floors are what a node's C library, pages and C++ library must be.
-func (n *Needs) floors(s *elf.Survey, owners map[string]string) {
+func (n *Needs) floors(s *elf.Survey, owner func(string) string) {
 	if f := s.Glibc; f != nil && !f.OK() {
 		r := requirement.Requirement{Spec: "__glibc >=" + f.Version, Source: requirement.Files, File: f.File}
-		if by := owners[f.File]; by != "" {
+		if by := owner(f.File); by != "" {
 			r.Packages = []string{by}
 		}
 		n.Requirements = append(n.Requirements, r)
 	}
 	if p := s.Page; p != nil {
-		n.Page = &Page{Size: int(min(p.Size, maxPage)), File: p.File, Package: owners[p.File]}
+		n.Page = &Page{Size: int(min(p.Size, maxPage)), File: p.File, Package: owner(p.File)}
 	}
 	for _, f := range []struct {
 		family string
 		*elf.Floor
 	}{{"CXXABI", s.CXXABI}, {"GLIBCXX", s.GLIBCXX}} {
 		if f.Floor != nil && !f.OK() {
-			n.Runtime = append(n.Runtime, Runtime{Name: f.family + "_" + f.Version, File: f.File, Package: owners[f.File]})
+			n.Runtime = append(n.Runtime, Runtime{Name: f.family + "_" + f.Version, File: f.File, Package: owner(f.File)})
 		}
 	}
 }

@@ -35,7 +35,7 @@ func prefixOf(l *elf.Listing, facts map[string]*elf.Facts, modules []elf.Module)
 	}
 	r.follow()
 	for dir, names := range r.out.Dirs {
-		r.out.Dirs[dir] = slices.DeleteFunc(names, func(n string) bool { return !strings.Contains(n, ".so") && !r.names[n] })
+		r.out.Dirs[dir] = slices.DeleteFunc(names, func(n string) bool { return !libraryName(n) && !r.names[n] })
 	}
 	if len(r.out.Objects) == 0 {
 		return Prefix{}

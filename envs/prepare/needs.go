@@ -72,13 +72,13 @@ func (r *run) needsOf(ctx context.Context, env string, meta *materialize.Meta, p
 	})
 }
 
-// filesOf are a plan's files and links, with the packages that have them.
-func filesOf(plan *materialize.Plan) []needs.File {
+// filesOf are those of a plan's files and links that can have a part in what it asks of
+// a node (needs.Matters), with the packages that have them: a tenth of all.
+func filesOf(plan *materialize.Plan) (files []needs.File) {
 	packages := make([]*needs.Package, len(plan.Packages))
 	for i, p := range plan.Packages {
-		packages[i] = &needs.Package{Name: named(p), Manifest: p.Manifest}
+		packages[i] = needs.NewPackage(named(p), p.Manifest)
 	}
-	files := make([]needs.File, 0, len(plan.Ops))
 	for i := range plan.Ops {
 		op := &plan.Ops[i]
 		f := needs.File{Path: op.Path}
@@ -93,7 +93,9 @@ func filesOf(plan *materialize.Plan) []needs.File {
 		case materialize.KindSymlink:
 			f.Link = op.Target
 		}
-		files = append(files, f)
+		if f.Matters() {
+			files = append(files, f)
+		}
 	}
 	return files
 }

@@ -17,6 +17,22 @@ var checks = []check{
 	{"requirements", requirements},
 	{"page-size", pageSize},
 	{"gpu", gpus},
+	{"cuda-driver", cudaRequirements},
+	{"cuda-code", cudaCode},
+	{"program", program},
+	{"libraries", libraries},
+	{"runtime", runtime},
+	{"shadowed", shadowed},
+	{"modules", modules},
+	{"transports", transports},
+	{"ucx-settings", ucxSettings},
+	{"wheel-ucx", wheelUCX},
+	{"copies", copies},
+	{"gasnet", gasnet},
+	{"mpi-wrapper", mpiWrapper},
+	{"bootstrap", bootstrap},
+	{"pmi", pmi},
+	{"host-id", hostID},
 }
 
 // Run makes all checks. With brief, findings that fit are left out, and so is the work

@@ -12,6 +12,7 @@
 package preflight
 
 import (
+	"github.com/hpcenv/hpcenv/envs/cuda"
 	"github.com/hpcenv/hpcenv/envs/needs"
 	"github.com/hpcenv/hpcenv/envs/requirement"
 	"github.com/hpcenv/hpcenv/hooks/facts"
@@ -80,6 +81,8 @@ type Input struct {
 	// Needs of the environment; nil = they are not known (made by an earlier release),
 	// and only what concerns the node alone is checked.
 	Needs *needs.Needs
+	// CUDA is the table of drivers and GPUs (selection.Rules.CUDA); nil = the program's.
+	CUDA *cuda.Table
 	// Prefix is where the environment is for processes of this node.
 	Prefix string
 	// Override looks up the CONDA_OVERRIDE_ variables of the submission, which stand for
@@ -94,6 +97,11 @@ type Input struct {
 	MultiNode bool
 	// SameHost are nodes of the job that have the same host identifier as this one.
 	SameHost []string
+	// Command is what the step starts, its path or name; "" = not known.
+	Command string
+
+	// process is made by the first check that wants it.
+	process *process
 }
 
 // Report of the checks, in the order in which they are listed.

@@ -69,7 +69,7 @@ func requirements(_ context.Context, in *Input) ([]Finding, error) {
 			f.Level, f.Act = Unfit, User
 			f.Next = "keep off such nodes (--exclude, --constraint), or take another environment of the lock (hpcenv plan shows which fit)"
 		}
-		f.Evidence = evidence(list, node)
+		f.Evidence = strings.Join(requirement.Texts(list, node), "; ")
 		for _, j := range list {
 			f.Packages = append(f.Packages, j.Requirement.Packages...)
 			if f.File == "" {
@@ -90,21 +90,6 @@ func (in *Input) asked() []requirement.Requirement {
 		list = slices.Concat(in.Needs.Locked, in.Needs.Requirements)
 	}
 	return append(list, in.Manifest...)
-}
-
-// evidence is what the node has and what is asked, with the files that ask.
-func evidence(list []requirement.Judged, node requirement.Node) string {
-	text := strings.Join(requirement.Texts(list, node), "; ")
-	var files []string
-	for _, j := range list {
-		if f := j.Requirement.File; f != "" && !slices.Contains(files, f) {
-			files = append(files, f)
-		}
-	}
-	if len(files) > 0 {
-		text += ", in " + strings.Join(files, ", ")
-	}
-	return text
 }
 
 // pageSize: files that are laid out for smaller pages than the kernel has cannot be
