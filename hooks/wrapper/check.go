@@ -14,6 +14,7 @@ import (
 	launching "github.com/hpcenv/hpcenv/hooks/launch"
 	"github.com/hpcenv/hpcenv/hooks/look"
 	"github.com/hpcenv/hpcenv/hooks/pin"
+	"github.com/hpcenv/hpcenv/hooks/prepared"
 	"github.com/hpcenv/hpcenv/hooks/selection"
 )
 
@@ -25,13 +26,15 @@ const checkLimit = 8 * time.Second
 type checking struct {
 	// Mode is --env-check as it was given; "" = what the surrounding job or the site has.
 	Mode selection.Check
-	// What is launched, for messages, and the file that has its needs.
-	What, Needs string
+	// What is launched, for messages, and where it is described.
+	What         string
+	Store        prepared.Store
+	ID, Platform string
 }
 
 func (r *resolved) checking(o Options) *checking {
 	return &checking{Mode: o.Check, What: fmt.Sprintf("%s of %s", o.Environment, o.Request.LockPath),
-		Needs: filepath.Join(r.store, "meta", r.meta.ID, o.Platform+".needs.json")}
+		Store: prepared.Store{Root: r.store, Group: r.group}, ID: r.meta.ID, Platform: o.Platform}
 }
 
 // run checks that this host can run what was activated: env are the variables of the
@@ -74,12 +77,12 @@ func (c *checking) run(ctx context.Context, prefix string, env []string, stderr 
 	_, step := lookup("SLURM_STEP_GPUS")
 	o.Batch = node != "" && !step
 	o.Facts, _ = facts.Load(ctx, filepath.Join(o.RunDir, facts.RecordFile)) // without a record they are read now
-	if o.Needs, err = launching.ReadNeeds(c.Needs); err != nil {
-		fmt.Fprintf(stderr, "%snote: what the environment's files need was not checked: %v\n", label, err)
+	if o.Needs, err = launching.Needs(c.Store, c.ID, c.Platform); err != nil {
+		fmt.Fprintf(stderr, "%snote: %v\n", label, err)
 	}
 	out := policy.Judge(launching.Examine(ctx, o))
 	for _, line := range out.Lines(nil) {
-		fmt.Fprintln(stderr, label+line)
+		fmt.Fprintln(stderr, label+line.Text)
 	}
 	id, _ := lookup("SLURM_JOB_ID")
 	reported := out.Unhealthy && id != "" && look.Leave(o.RunDir, id) == nil
