@@ -46,6 +46,10 @@ func (c *cluster) commands(t *testing.T) map[string]func(ts *testscript.TestScri
 		"settings":       c.cmdSettings,
 		"gpu-driver":     c.cmdGPUDriver,
 		"gpu-node":       c.cmdGPUNode,
+		"state":          c.cmdState,
+		"reason":         c.cmdReason,
+		"hook":           c.cmdHook,
+		"site-conf":      c.cmdSiteConf,
 	}
 }
 
