@@ -56,7 +56,7 @@ type Options struct {
 // of its GPUs takes (gpu.Options.Limit). What cannot be read is said in the Host.
 func Look(ctx context.Context, o Options) *Host {
 	o.Root = cmp.Or(o.Root, "/")
-	h := &Host{Node: nodeName(o.Env), Job: jobOf(o.Env), root: o.Root}
+	h := &Host{Node: NodeName(o.Env), Job: jobOf(o.Env), root: o.Root}
 	h.lookAtGPUs(ctx, o)
 	record, err := facts.LoadRecord(filepath.Join(o.RunDir, facts.RecordFile))
 	if err == nil {
@@ -99,8 +99,8 @@ func (h *Host) lookAtGPUs(ctx context.Context, o Options) {
 	}
 }
 
-// nodeName is the node's name for Slurm, else the host's.
-func nodeName(env func(string) (string, bool)) string {
+// NodeName is the node's name for Slurm, else the host's.
+func NodeName(env func(string) (string, bool)) string {
 	if n, _ := env("SLURMD_NODENAME"); n != "" {
 		return n
 	}
