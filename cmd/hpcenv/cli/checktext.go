@@ -68,10 +68,13 @@ func (a *app) checkText(r *checkResult, all bool) error {
 	}
 	out := b.String()
 	if r.amongOthers() {
-		lines := strings.SplitAfter(strings.TrimSuffix(out, "\n"), "\n")
-		out = r.Node + ": " + strings.Join(lines, r.Node+": ") + "\n"
+		var named strings.Builder
+		for line := range strings.Lines(out) {
+			named.WriteString(strings.TrimSuffix(r.Node+": "+strings.TrimSuffix(line, "\n"), " ") + "\n")
+		}
+		out = named.String()
 	}
-	_, err := io.WriteString(plain{a.stdout}, out)
+	_, err := io.WriteString(plain{a.stdout}, out) // at once
 	return err
 }
 
