@@ -13,6 +13,10 @@ const shown = 3
 // By says who asks: some of the packages, or what else it is.
 func (r Requirement) By() string {
 	switch {
+	case r.File != "" && len(r.Packages) > 0:
+		return r.File + " of " + r.Packages[0]
+	case r.File != "":
+		return r.File
 	case len(r.Packages) > 0:
 		names := r.Packages[:min(len(r.Packages), shown)]
 		text := strings.Join(names, ", ")
@@ -69,7 +73,7 @@ func Texts(list []Judged, n Node) []string {
 		}
 		a := said[i]
 		same := slices.IndexFunc(a.needs, func(o Requirement) bool {
-			return o.needs() == r.needs() && len(o.Packages) > 0 && len(r.Packages) > 0
+			return o.needs() == r.needs() && len(o.Packages) > 0 && len(r.Packages) > 0 && o.File == "" && r.File == ""
 		})
 		if same < 0 {
 			a.needs = append(a.needs, r)

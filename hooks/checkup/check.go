@@ -2,9 +2,11 @@ package checkup
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hpcenv/hpcenv/envs/needs"
 	"github.com/hpcenv/hpcenv/envs/requirement"
+	"github.com/hpcenv/hpcenv/hooks/gpu"
 	"github.com/hpcenv/hpcenv/hooks/preflight"
 )
 
@@ -37,17 +39,22 @@ func (h *Host) input(e Environment) *preflight.Input {
 }
 
 // granted are the indices, as the driver counts, of the GPUs that the job was given;
-// nil = not known.
+// nil = not known. Slurm counts the parts of a divided GPU by numbers of its own: there
+// none is judged by itself.
 func (h *Host) granted() []int {
 	if h.Job == nil || h.Job.Devices == nil || h.GPU == nil {
 		return nil
 	}
-	var out []int
+	all, out := h.GPU.Verdict.GPUs, []int{}
+	if slices.ContainsFunc(all, func(g gpu.GPUVerdict) bool { return g.MIG != nil && g.MIG.Enabled }) {
+		return out
+	}
 	for _, device := range h.Job.Devices {
-		for _, g := range h.GPU.Verdict.GPUs {
-			if g.Minor != nil && *g.Minor == device {
-				out = append(out, g.Index)
-			}
+		i := slices.IndexFunc(all, func(g gpu.GPUVerdict) bool { return g.Minor != nil && *g.Minor == device })
+		if i >= 0 {
+			out = append(out, all[i].Index)
+		} else {
+			out = append(out, device) // a lost one does not tell: drivers count alike
 		}
 	}
 	return out

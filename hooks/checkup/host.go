@@ -3,6 +3,7 @@ package checkup
 import (
 	"cmp"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,12 +73,20 @@ func Look(ctx context.Context, o Options) *Host {
 	return h
 }
 
-// lookAtGPUs takes the node's record, else asks the driver.
+// freshFor is how old a record may be to be taken without asking, as for a launch:
+// three times the interval of the health check.
+const freshFor = 15 * time.Minute
+
+// lookAtGPUs takes the node's record if it is fresh, else asks the driver; an old
+// record is better than none.
 func (h *Host) lookAtGPUs(ctx context.Context, o Options) {
 	record, err := gpu.Load(o.Root, filepath.Join(o.RunDir, gpu.RecordFile))
 	if err == nil {
 		h.GPU, h.GPUSource = record, &Source{Recorded: true, Read: record.Read}
-		return
+		if record.Fresh(time.Now(), freshFor) {
+			return
+		}
+		err = errors.New("the record is old")
 	}
 	if o.Root != "/" && o.GPU.Program == "" {
 		h.GPUProblem = err.Error()
@@ -87,15 +96,14 @@ func (h *Host) lookAtGPUs(ctx context.Context, o Options) {
 	// a probe that hangs could be marked.
 	o.GPU.Devices, o.GPU.RunDir = o.GPU.Devices || os.Geteuid() != 0, ""
 	asked, askErr := gpu.Ask(ctx, o.Root, o.GPU)
-	if askErr != nil {
+	switch {
+	case askErr != nil:
 		h.GPUProblem = askErr.Error()
-	}
-	if asked == nil {
-		return
-	}
-	h.GPU, h.GPUSource = asked, &Source{Read: asked.Read, Why: err.Error()}
-	if asked.Failure != "" {
+	case asked.Failure != "":
 		h.GPUProblem = asked.Failure
+	}
+	if asked != nil && (asked.Failure == "" || h.GPU == nil) {
+		h.GPU, h.GPUSource = asked, &Source{Read: asked.Read, Why: err.Error()}
 	}
 }
 

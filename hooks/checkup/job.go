@@ -38,7 +38,10 @@ func jobOf(env func(string) (string, bool)) *Job {
 	if per := perNode(get("SLURM_STEP_TASKS_PER_NODE")); j.Step != "" && index < len(per) {
 		j.Tasks = per[index]
 	}
-	devices := get("SLURM_STEP_GPUS", "SLURM_JOB_GPUS")
+	devices := get("SLURM_STEP_GPUS")
+	if j.Step == "" {
+		devices = get("SLURM_JOB_GPUS") // of this host; in a step it may be another's
+	}
 	j.Devices = numbers(devices)
 	j.WantsGPU = devices != "" || get("SLURM_GPUS_ON_NODE") != ""
 	return j

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/hpcenv/hpcenv/envs/activation"
@@ -59,43 +57,16 @@ func find(store prepared.Store, look func(prepared.Store) (*materialize.Meta, er
 			return nil, err
 		}
 		p := &Prepared{Meta: m}
-		if p.Needs, err = readNeeds(s.Root, m.ID, m.Platform); err != nil {
+		p.Needs, err = s.Needs(m.ID, m.Platform)
+		switch {
+		case errors.Is(err, needs.ErrNone):
+			p.NeedsProblem = needs.ErrNone.Error()
+		case err != nil:
 			p.NeedsProblem = err.Error()
 		}
 		return p, nil
 	}
 	return nil, nil
-}
-
-// maxNeeds bounds the file in bytes.
-const maxNeeds = 64 << 20
-
-var errNoNeeds = errors.New("what its files need was not noted when it was made")
-
-func readNeeds(root, id, platform string) (*needs.Needs, error) {
-	path := filepath.Join(root, "meta", id, platform+".needs.json")
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errNoNeeds
-	}
-	if err == nil && info.Size() > maxNeeds {
-		err = fmt.Errorf("%s has %d bytes, at most %d are read", path, info.Size(), maxNeeds)
-	}
-	if err != nil {
-		return nil, err
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	n := new(needs.Needs)
-	if err := json.Unmarshal(data, n); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if n.Version != needs.Version {
-		return nil, fmt.Errorf("%s is of another version of hpcenv", path)
-	}
-	return n, nil
 }
 
 // Variables are those of a program in an environment, as far as they are known

@@ -118,7 +118,7 @@ func (n *decider) load(rules string) (*selection.Loaded, error) {
 		return nil, err
 	}
 	if n.pin.Wish {
-		return &selection.Loaded{Environments: planning.OfWish(n.pin.Environment, n.pin.Platforms).Environments, Rules: r}, nil
+		return n.loaded(planning.OfWish(n.pin.Environment, n.pin.Platforms), r), nil
 	}
 	data, err := prepared.Store{Root: n.root, Patient: true}.Description(n.pin.Lock, n.pin.Description)
 	if err != nil {
@@ -128,7 +128,12 @@ func (n *decider) load(rules string) (*selection.Loaded, error) {
 	if err != nil {
 		return nil, refuse(api.ExitUnreachable, "%w; next: tell the administrator", err)
 	}
-	return &selection.Loaded{Environments: d.Environments, Rules: r}, nil
+	return n.loaded(d, r), nil
+}
+
+// loaded is a description with what the environments' files show, as a submission has it.
+func (n *decider) loaded(d *planning.Description, r selection.Rules) *selection.Loaded {
+	return &selection.Loaded{Environments: d.Sharpened(prepared.Store{Root: n.root}, n.pin.Lock).Environments, Rules: r}
 }
 
 // changed is the error of a node that was looked at before the job was submitted, has

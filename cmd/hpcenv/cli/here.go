@@ -53,6 +53,9 @@ func (a *app) here(ctx context.Context, req *api.PrepareRequest) (string, error)
 // part of if there is one. Nothing fits: the row, if there is one, says what it
 // rejects, and why is all that is to be said of it.
 func (a *app) gets(req *api.PrepareRequest, d *planning.Description, f *facts.Facts, name string) (row *selection.Row, why *selection.Error, err error) {
+	if d, err = a.sharpened(d, req); err != nil {
+		return nil, nil, err
+	}
 	c, err := a.cluster()
 	if err != nil {
 		return nil, nil, err

@@ -64,6 +64,9 @@ func (a *app) smokeJobs(ctx context.Context, req *api.PrepareRequest, f smokeFla
 	if d == nil {
 		d = planning.OfWish(f.environment, c.Subdirs(names))
 	}
+	if d, err = a.sharpened(d, req); err != nil {
+		return nil, err
+	}
 	groups, _ := c.Groups(names)
 	wish := selection.Wish{Environment: f.environment, Partitions: partitionsOf(f.where), Overrides: overrides}
 	o, err := planning.Plan(d, groups, c.Rules, wish)
