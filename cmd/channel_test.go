@@ -59,6 +59,7 @@ func packages() []condatest.Package {
 		{Path: "bin/python", Content: pythonProgram, Exec: true, Placeholder: "/opt/placeholder_placeholder_placeholder"},
 		{Path: "lib/python3.11/site-packages/README.txt", Content: "packages go here\n"},
 	}})
+	out = append(out, modulePackages()...)
 	out = append(out, condatest.Package{Name: "scripted", Version: "1.0", Build: "0", Noarch: "generic", Files: []condatest.File{
 		{Path: "bin/.scripted-post-link.sh", Content: "echo made > $PREFIX/share/scripted/made\necho set up > $PREFIX/.messages.txt\n", Exec: true},
 		{Path: "share/scripted/readme", Content: "read me\n"},

@@ -45,6 +45,7 @@ func (c *cluster) commands(t *testing.T) map[string]func(ts *testscript.TestScri
 		"page":           c.cmdPage,
 		"settings":       c.cmdSettings,
 		"gpu-driver":     c.cmdGPUDriver,
+		"smoke-project":  c.cmdSmokeProject(t),
 		"gpu-node":       c.cmdGPUNode,
 		"state":          c.cmdState,
 		"reason":         c.cmdReason,
