@@ -47,6 +47,10 @@ func (b *backend) Status(context.Context) (*api.Status, error) {
 	return &api.Status{Version: "test"}, nil
 }
 
+func (b *backend) RetrySiteBuilds(_ context.Context, id, name string) ([]api.EnvironmentBuilds, error) {
+	return []api.EnvironmentBuilds{{ID: id, Builds: []api.SiteBuild{{Name: name}}}}, nil
+}
+
 func (b *backend) Holds(int, string) (bool, error) { return false, nil }
 
 func (b *backend) PutArchive(_ context.Context, _ int, sha string, r io.Reader) error {

@@ -98,7 +98,11 @@ func inspect(ctx context.Context, parts []*cache.Store, id string) (*api.Environ
 	for i, m := range metas {
 		// One id is one content: the first that has a platform tells of all.
 		if i == 0 || m.Platform != metas[i-1].Platform {
-			out.Platforms = append(out.Platforms, detail(m))
+			d := detail(m)
+			if d.SiteBuilds, err = buildsOf(m); err != nil {
+				return nil, err
+			}
+			out.Platforms = append(out.Platforms, d)
 		}
 	}
 	return out, nil

@@ -22,6 +22,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/service"
 	"github.com/hpcenv/hpcenv/envs/linkscript"
 	"github.com/hpcenv/hpcenv/envs/prepare"
+	"github.com/hpcenv/hpcenv/envs/sitebuild"
 	"github.com/hpcenv/hpcenv/hooks/selection"
 	"github.com/hpcenv/hpcenv/internal/munge"
 	"github.com/hpcenv/hpcenv/slurm/queries"
@@ -32,7 +33,7 @@ const stopWithin = 30 * time.Second
 
 // run serves until ctx ends.
 func run(ctx context.Context, conf *config.Config, log *slog.Logger) (err error) {
-	fetch, err := fetcher(conf.Fetch, conf.Interpreters)
+	fetch, err := fetcher(conf)
 	if err != nil {
 		return err
 	}
@@ -51,7 +52,7 @@ func run(ctx context.Context, conf *config.Config, log *slog.Logger) (err error)
 	svc := service.New(service.Options{
 		Store: store, Inventory: keeper, Parallel: conf.Fetch.Parallel, NoByteCode: !conf.ByteCode,
 		Scripts: scripts(conf.Scripts), Python: conf.Offer(),
-		Fetcher: fetch,
+		Fetcher: fetch, SiteBuilds: siteBuilds(conf, fetch),
 	})
 	srv := server.New(svc, server.Options{Log: log, Classify: service.Classify})
 	listener, err := server.Listen(conf.Socket)
@@ -117,6 +118,18 @@ func scripts(c config.Scripts) prepare.Scripts {
 		s.Allow = append(s.Allow, prepare.ScriptRule(r))
 	}
 	return s
+}
+
+// siteBuilds is what the configuration says of builds on nodes.
+func siteBuilds(conf *config.Config, fetch *cache.Fetcher) *sitebuild.Builder {
+	if len(conf.SiteBuilds) == 0 {
+		return nil
+	}
+	b := &sitebuild.Builder{Fetcher: fetch, Runner: &linkscript.Spool{Dir: conf.Scripts.Spool, Platforms: conf.Platforms, Wait: conf.Scripts.Wait}}
+	for i := range conf.SiteBuilds {
+		b.Declared = append(b.Declared, &conf.SiteBuilds[i])
+	}
+	return b
 }
 
 // notify tells systemd, where there is one.
