@@ -44,8 +44,8 @@ func (c *cluster) cmdBuildAccount(t *testing.T) func(ts *testscript.TestScript, 
 }
 
 // packagesProject serves archives (by path: /SUBDIR/NAME) until the story ends, and makes
-// a project in dir whose lock has them all in its default environment, or as environments
-// says (environment → paths). It returns the channel's URL.
+// a project in dir whose lock has them all in its default environment, or those that
+// environments says (environment → paths). It returns the channel's URL.
 func (c *cluster) packagesProject(t *testing.T, ts *testscript.TestScript, dir string, archives map[string][]byte, environments map[string][]string) string {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		data, ok := archives[r.URL.Path]
@@ -78,7 +78,8 @@ func (c *cluster) packagesProject(t *testing.T, ts *testscript.TestScript, dir s
 		}
 	}
 	lock += "packages:\n"
-	for _, path := range slices.Sorted(maps.Keys(archives)) {
+	locked := slices.Concat(slices.Collect(maps.Values(environments))...)
+	for _, path := range slices.Compact(slices.Sorted(slices.Values(locked))) {
 		data := archives[path]
 		lock += fmt.Sprintf("- conda: %s%s\n  sha256: %x\n  size: %d\n", srv.URL, path, sha256.Sum256(data), len(data))
 	}

@@ -61,7 +61,7 @@ func (c *cluster) cmdSiteBuilds(t *testing.T) func(ts *testscript.TestScript, ne
 			"- name: broken\n  package: broken-wrapper\n" + nodes +
 			fmt.Sprintf("  arguments: [sh, -c, 'echo the compiler says no; cp %[1]s $OVERLAY/mended']\n  paths: [%[1]s]\n", c.mended()) +
 			"  variables: [{name: BROKEN, value: '${overlay}'}]\n" +
-			"- name: of-slingshot\n  package: mpi-hello-wrapper\n  networks: [slingshot11]\n" + nodes +
+			"- name: of-slingshot\n  package: mpi-hello-wrapper\n  networks: [slingshot-11]\n" + nodes +
 			"  arguments: [sh, -c, 'echo > ${overlay}/there']\n  variables: [{name: OF_SLINGSHOT, value: '${overlay}'}]\n"
 		c.startBuildAccount(ts, "scripts:\n", more)
 	}
