@@ -15,6 +15,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/materialize"
+	"github.com/hpcenv/hpcenv/envs/sitebuild"
 )
 
 // List implements api.Service: what this process may read is there.
@@ -220,6 +221,9 @@ func publishedIn(ctx context.Context, store *cache.Store, idPrefix string) ([]de
 			m, err := materialize.Published(store, id, platform)
 			if errors.Is(err, cache.ErrNotFound) {
 				continue // removed meanwhile
+			}
+			if err != nil && sitebuild.IsOverlay(store, id, platform) {
+				continue // no environment, but what the site built for one
 			}
 			if err != nil {
 				return nil, err

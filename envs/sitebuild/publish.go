@@ -49,6 +49,13 @@ func Published(store *cache.Store, id, platform string) (bool, error) {
 	return true, nil
 }
 
+// IsOverlay tells whether a tree of the store is an overlay: it has the description of
+// one.
+func IsOverlay(store *cache.Store, id, platform string) bool {
+	_, err := os.Lstat(MetaPath(store.Root(), id, platform))
+	return err == nil
+}
+
 // fixedTime is the time of everything in an overlay, as in environments.
 var fixedTime = time.Date(1980, 1, 2, 0, 0, 0, 0, time.UTC)
 
