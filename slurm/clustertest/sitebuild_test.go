@@ -68,7 +68,7 @@ func (c *cluster) cmdSiteBuilds(t *testing.T) func(ts *testscript.TestScript, ne
 }
 
 // mended is a file of the nodes without which the broken build fails.
-func (c *cluster) mended() string { return filepath.Join(c.state, "etc", "mended") }
+func (c *cluster) mended() string { return filepath.Join(c.state, "work", "mended") }
 
 // cmdMend: mend: what the broken build lacks is there, until the story ends.
 func (c *cluster) cmdMend(ts *testscript.TestScript, neg bool, args []string) {

@@ -64,14 +64,32 @@ command waits for its end. Only root and the daemon's account may do that.`,
 				return err
 			}
 			if a.json {
-				return a.printJSON(builds)
+				err = a.printJSON(builds)
+				a.json = false // what failed is in it; the error is a text
+			} else {
+				err = a.buildsTable(builds)
 			}
-			return a.buildsTable(builds)
+			if err != nil || !retry {
+				return err
+			}
+			return notBuilt(builds)
 		},
 	}
 	cmd.Flags().BoolVar(&retry, "retry", false, "build again what failed")
 	cmd.Flags().BoolVar(&a.json, "json", false, "print one JSON array")
 	return cmd
+}
+
+// notBuilt is an error if one of the builds is not there.
+func notBuilt(builds []api.EnvironmentBuilds) error {
+	for _, e := range builds {
+		for _, b := range e.Builds {
+			if b.Overlay == "" {
+				return api.Errorf(api.ExitFailed, "site build %s for %s is %s: %s\nnext: its log (in the store: %s) tells more; mend what it lacks, and the same command again", b.Name, e.Platform, b.State, b.Problem, b.Log)
+			}
+		}
+	}
+	return nil
 }
 
 func (a *app) siteBuilds(ctx context.Context, id, name string, retry bool) ([]api.EnvironmentBuilds, error) {
