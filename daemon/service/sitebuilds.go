@@ -80,7 +80,7 @@ func buildsOf(m described) ([]api.SiteBuild, error) {
 // RetrySiteBuilds has builds of an environment made again that failed: that of a name, or
 // with "" all. It returns how they ended.
 func (s *Service) RetrySiteBuilds(ctx context.Context, id, name string) ([]api.EnvironmentBuilds, error) {
-	if s.opts.SiteBuilds == nil {
+	if s.opts.SiteBuilds == nil || len(s.opts.SiteBuilds.Declared) == 0 {
 		return nil, api.Errorf(api.ExitUsage, "this daemon has no site_builds in its configuration\nnext: declare them in hpcenvd.yaml and restart hpcenvd")
 	}
 	metas, err := one(ctx, []*cache.Store{s.opts.Store}, id)

@@ -41,7 +41,7 @@ func (b *Builder) Ensure(ctx context.Context, store *cache.Store, meta *material
 	if len(builds) == 0 && len(rec.Builds) == 0 {
 		return nil, nil
 	}
-	if _, private := store.Group(); private {
+	if _, private := store.Group(); private && len(builds) > 0 {
 		return []string{fmt.Sprintf("site builds (%s) are not made for environments that only a group can read", builds[0].Name)}, nil
 	}
 	if todo, err := reconcile(store, rec, builds, meta.Platform); err != nil {

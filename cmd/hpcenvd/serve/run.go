@@ -120,11 +120,9 @@ func scripts(c config.Scripts) prepare.Scripts {
 	return s
 }
 
-// siteBuilds is what the configuration says of builds on nodes.
+// siteBuilds is what the configuration says of builds on nodes. Where it says nothing,
+// what was built under an earlier one is taken out of use.
 func siteBuilds(conf *config.Config, fetch *cache.Fetcher) *sitebuild.Builder {
-	if len(conf.SiteBuilds) == 0 {
-		return nil
-	}
 	b := &sitebuild.Builder{Fetcher: fetch, Runner: &linkscript.Spool{Dir: conf.Scripts.Spool, Platforms: conf.Platforms, Wait: conf.Scripts.Wait}}
 	for i := range conf.SiteBuilds {
 		b.Declared = append(b.Declared, &conf.SiteBuilds[i])
