@@ -392,3 +392,13 @@ func TestAPanicEndsItsOwnWorkOnly(t *testing.T) {
 		t.Errorf("afterwards: %v", err)
 	}
 }
+
+// The store's administrator may have failed builds tried again (who else asks is refused:
+// a story of the cluster's tests).
+func TestRetryOfSiteBuilds(t *testing.T) {
+	_, socket := start(t, &backend{})
+	got, err := dial(t, socket).RetrySiteBuilds(t.Context(), "0123", "mpi & more")
+	if err != nil || len(got) != 1 || got[0].ID != "0123" || got[0].Builds[0].Name != "mpi & more" {
+		t.Errorf("%+v %v", got, err)
+	}
+}

@@ -43,6 +43,9 @@ func TestBuiltOnce(t *testing.T) {
 	if _, err := materialize.Published(s.store, e.Overlay, platform); err == nil {
 		t.Error("the overlay is taken for an environment")
 	}
+	if damage, err := sitebuild.Verify(s.store, id, platform); err != nil || len(damage) != 0 {
+		t.Errorf("verify: %v %v", damage, err)
+	}
 	said := len(s.said)
 	if notes, again := s.ensure(); len(notes) != 0 || again.Overlay != e.Overlay || s.nodes.probes != 1 || len(s.nodes.builds) != 1 || len(s.said) != said {
 		t.Errorf("again: %v %+v, %d probes, %d builds, said %q", notes, again, s.nodes.probes, len(s.nodes.builds), s.said)
@@ -201,9 +204,15 @@ func TestInterrupted(t *testing.T) {
 	if notes, e := s.ensure(); len(notes) != 0 || e.State != sitebuild.Built || len(s.nodes.builds) != 1 || s.nodes.probes != 2 {
 		t.Errorf("%v %+v, %d builds", notes, e, len(s.nodes.builds))
 	}
-	// An overlay that is gone is built again.
+	// An overlay that is gone is built again; one that changed is told.
 	_, e = s.ensure()
 	tree := s.store.TreePath(platform, e.Overlay)
+	if err := os.Remove(filepath.Join(tree, "lib", "l.so")); err != nil {
+		t.Fatal(err)
+	}
+	if damage, err := sitebuild.Verify(s.store, id, platform); err != nil || len(damage) != 1 || !strings.Contains(damage[0], "tree digest") || !strings.Contains(damage[0], tree) {
+		t.Errorf("verify: %v %v", damage, err)
+	}
 	if err := os.RemoveAll(tree); err != nil {
 		t.Fatal(err)
 	}
