@@ -30,6 +30,9 @@ import (
 // absent.
 const Path = "/etc/hpcenv/hpcenvd.yaml"
 
+// CUDATablePath is where a site's own table of drivers, toolkits and GPUs lies.
+const CUDATablePath = "/etc/hpcenv/cuda.txt"
+
 // ErrConfig is the class of all errors of this package.
 var ErrConfig = errors.New("configuration cannot be used")
 
@@ -140,6 +143,9 @@ type Selection struct {
 	Rules []selection.Rule `mapstructure:"rules"`
 	// Enforced: slurmctld runs contrib/slurm/job_submit.lua.
 	Enforced bool `mapstructure:"enforced"`
+	// CUDATable is the site's own table of drivers, toolkits and GPUs, which is read
+	// where it is there; "" = the program's counts. At CUDATablePath it may be absent.
+	CUDATable string `mapstructure:"cuda_table"`
 }
 
 // Nodes is how nodes tell what they are.
@@ -180,6 +186,7 @@ var defaults = map[string]any{
 	"nodes.munge_socket":    "",
 	"selection.rules":       []selection.Rule{},
 	"selection.enforced":    false,
+	"selection.cuda_table":  CUDATablePath,
 	"scripts.allow":         []ScriptRule{},
 	"scripts.spool":         "",
 	"scripts.job_platforms": []string{},

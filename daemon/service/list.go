@@ -141,6 +141,7 @@ func detail(m described) api.PlatformDetail {
 	}
 	d.Conflicts = conflicts(m.Conflicts)
 	d.ByteCode = byteCode(m.Meta)
+	d.Needs, d.NeedsUnknown = needsOf(m)
 	return d
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/hpcenv/hpcenv/envs/activation"
 	"github.com/hpcenv/hpcenv/envs/materialize"
 	"github.com/hpcenv/hpcenv/hooks/facts"
+	"github.com/hpcenv/hpcenv/hooks/launch"
 	"github.com/hpcenv/hpcenv/hooks/pin"
 	"github.com/hpcenv/hpcenv/hooks/prepared"
 	"github.com/hpcenv/hpcenv/internal/shellword"
@@ -86,14 +87,18 @@ func activate(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if err != nil {
 		return refuse(api.ExitFailed, "environment %s (%s) cannot be activated: %w", p.Environment, short(p.Lock), err)
 	}
+	told, err := f.preflight(ctx, &launched{pin: p, on: on, place: place, env: launch.Lookup(result.Env)})
+	if err != nil {
+		return err
+	}
 	if f.nodeID == "0" || f.nodeID == "" {
 		for _, note := range result.Notes {
 			fmt.Fprintln(stderr, "hpcenv: "+note)
 		}
 	}
 	if f.warns(p, os.LookupEnv) {
-		for _, w := range on.warnings {
-			fmt.Fprintf(stderr, "hpcenv: %s: warning: %s\n", nodeName(), w)
+		for _, line := range told {
+			fmt.Fprintf(stderr, "hpcenv: %s: %s\n", nodeName(), line)
 		}
 	}
 	out := newRecords(stdout)
@@ -144,6 +149,8 @@ type place struct {
 	prefix   string
 	meta     *materialize.Meta
 	manifest *activation.Manifest
+	// needs is the file that says what it needs of a node.
+	needs string
 }
 
 // locate checks that the pinned environment is present at its prefix on this
@@ -161,7 +168,7 @@ func locate(p *pin.Pin, store, prefixRoot string) (*place, error) {
 	}
 	// What was promised to the job must be there.
 	files := prepared.Store{Root: store, Group: p.Group, Patient: true}
-	pl := place{prefix: prefix}
+	pl := place{prefix: prefix, needs: filepath.Join(store, "meta", p.ID, platform+".needs.json")}
 	var err error
 	pl.meta, err = files.Meta(p.ID, platform)
 	switch {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/materialize"
+	"github.com/hpcenv/hpcenv/envs/needs"
 	"github.com/hpcenv/hpcenv/envs/sitebuild"
 )
 
@@ -171,6 +172,22 @@ func (s Store) Meta(id, platform string) (*materialize.Meta, error) {
 		return nil, err
 	}
 	return m, nil
+}
+
+// Needs is what the files of a published environment ask of a node. Errors are
+// needs.Load's: needs.ErrNone of an environment that an earlier release made. Nobody waits
+// for them: an environment starts without.
+func (s Store) Needs(id, platform string) (*needs.Needs, error) {
+	return needs.Load(s.needs(id, platform))
+}
+
+// NeedsHead is the part of Needs that submissions look at. Errors are as there.
+func (s Store) NeedsHead(id, platform string) (*needs.Head, error) {
+	return needs.LoadHead(s.needs(id, platform))
+}
+
+func (s Store) needs(id, platform string) string {
+	return filepath.Join(s.Root, "meta", id, platform+".needs.json")
 }
 
 func (s Store) meta(id, platform string) string {

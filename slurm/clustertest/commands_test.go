@@ -46,6 +46,7 @@ func (c *cluster) commands(t *testing.T) map[string]func(ts *testscript.TestScri
 		"page":           c.cmdPage,
 		"settings":       c.cmdSettings,
 		"gpu-driver":     c.cmdGPUDriver,
+		"gpu-node":       c.cmdGPUNode,
 	}
 }
 

@@ -93,7 +93,9 @@ func TestMixed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	shared.trees = mixedTrees
 	t.Cleanup(func() {
+		shared.trees = nil
 		for node := range mixedTrees {
 			if err := shared.become(node, ""); err != nil {
 				t.Error(err)

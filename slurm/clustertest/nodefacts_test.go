@@ -35,8 +35,11 @@ func (c *cluster) cmdFacts(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	node := args[0]
 	ts.Check(c.become(node, args[1]))
-	ts.Defer(func() { ts.Check(c.become(node, mixedTrees[node])) })
+	ts.Defer(func() { ts.Check(c.become(node, c.tree(node))) })
 }
+
+// tree that a node is read from between stories; "" = it is itself.
+func (c *cluster) tree(node string) string { return c.trees[node] }
 
 // become makes a node read what it is from a tree; "" = from itself.
 func (c *cluster) become(node, tree string) error {

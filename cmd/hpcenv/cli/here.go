@@ -27,6 +27,9 @@ func (a *app) here(ctx context.Context, req *api.PrepareRequest) (string, error)
 	if d == nil || len(d.Environments) == 1 && d.Environments[0].Name == defaultName {
 		return defaultName, nil
 	}
+	if d, err = a.sharpened(d, req); err != nil {
+		return "", err
+	}
 	c, err := a.cluster()
 	if err != nil {
 		return "", err

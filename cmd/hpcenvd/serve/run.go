@@ -23,7 +23,6 @@ import (
 	"github.com/hpcenv/hpcenv/envs/linkscript"
 	"github.com/hpcenv/hpcenv/envs/prepare"
 	"github.com/hpcenv/hpcenv/envs/sitebuild"
-	"github.com/hpcenv/hpcenv/hooks/selection"
 	"github.com/hpcenv/hpcenv/internal/munge"
 	"github.com/hpcenv/hpcenv/slurm/queries"
 )
@@ -44,9 +43,9 @@ func run(ctx context.Context, conf *config.Config, log *slog.Logger) (err error)
 		return err
 	}
 	store.UseBzip2(func(ctx context.Context, in io.Reader) io.Reader { return pbzip2.NewReader(ctx, in) })
-	rules, err := selection.NewRules(conf.Selection.Rules)
+	rules, err := rules(conf.Selection)
 	if err != nil {
-		return fmt.Errorf("%w: selection.rules: %w", config.ErrConfig, err)
+		return err
 	}
 	keeper := &inventory.Keeper{Rules: rules, Enforced: conf.Selection.Enforced, Store: store, Slurm: queries.Client{Scontrol: conf.Inventory.Scontrol}}
 	svc := service.New(service.Options{
