@@ -37,6 +37,8 @@ func (c *cluster) commands(t *testing.T) map[string]func(ts *testscript.TestScri
 		"cover":          c.cmdCover,
 		"closed-project": c.cmdClosedProject(t),
 		"build-account":  c.cmdBuildAccount(t),
+		"site-builds":    c.cmdSiteBuilds(t),
+		"mend":           c.cmdMend,
 		"python-project": c.cmdPythonProject(t),
 		"trace":          c.cmdTrace,
 		"mixed-project":  c.cmdMixedProject(t),
