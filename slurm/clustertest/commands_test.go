@@ -44,6 +44,7 @@ func (c *cluster) commands(t *testing.T) map[string]func(ts *testscript.TestScri
 		"page":           c.cmdPage,
 		"settings":       c.cmdSettings,
 		"gpu-driver":     c.cmdGPUDriver,
+		"facts-override": c.cmdFactsOverride,
 		"gpu-node":       c.cmdGPUNode,
 		"state":          c.cmdState,
 		"reason":         c.cmdReason,
