@@ -66,6 +66,11 @@ func activate(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if err != nil {
 		return err
 	}
+	site, lacking, err := siteBuilds(ctx, p, f.store, place.prefix, filepath.Join(f.runDir, facts.RecordFile))
+	if err != nil {
+		return err
+	}
+	on.warnings = append(on.warnings, lacking...)
 	result, err := activation.Activate(ctx, activation.Input{
 		Env:       os.Environ(),
 		ID:        p.ID,
@@ -77,6 +82,7 @@ func activate(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		ActDigest: p.Activation,
 		Overlay:   p.OverlayDir(hostPlatform()),
 		Settings:  on.settings,
+		Site:      site,
 		First:     f.batch,
 		Scripts:   activation.Options{Stderr: stderr},
 	})

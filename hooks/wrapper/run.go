@@ -70,7 +70,7 @@ func Hook(ctx context.Context, o Options, shell string) (int, error) {
 	if !there {
 		return failed(api.Errorf(api.ExitUnreachable, "the environment is not attached on this host at %s, and a hook cannot attach it to a shell that runs already\nnext: hpcenv shell, or hpcenv run -- COMMAND; the administrator can bind %s there at boot", r.meta.Prefix, filepath.Join(r.store, "trees", o.Platform)))
 	}
-	res, err := activation.Activate(ctx, r.input(o))
+	res, err := activation.Activate(ctx, r.input(ctx, o))
 	if err != nil {
 		return failed(err)
 	}
@@ -107,7 +107,7 @@ func launch(ctx context.Context, o Options, j job) (int, error) {
 	if err != nil {
 		return failed(err)
 	}
-	j.Input, j.Check = r.input(o), r.checking(o)
+	j.Input, j.Check = r.input(ctx, o), r.checking(o)
 	there, err := attached(r.meta.Prefix)
 	if err != nil {
 		return failed(storeError(r.store, err))
@@ -118,9 +118,9 @@ func launch(ctx context.Context, o Options, j job) (int, error) {
 	return j.become(ctx, o.Stderr)
 }
 
-func (r *resolved) input(o Options) activation.Input {
+func (r *resolved) input(ctx context.Context, o Options) activation.Input {
 	return activation.Input{Env: o.Env, ID: r.meta.ID, Platform: o.Platform, Prefix: r.meta.Prefix, Static: r.meta.Activation,
-		Manifest: r.manifest, EnvName: o.Environment, ActDigest: r.digest, Overlay: r.overlay, Scripts: o.Scripts}
+		Manifest: r.manifest, EnvName: o.Environment, ActDigest: r.digest, Overlay: r.overlay, Site: r.site(ctx, o), Scripts: o.Scripts}
 }
 
 // become activates and turns this process into the job's program.
