@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hpcenv/hpcenv/hooks/facts"
 	"github.com/hpcenv/hpcenv/hooks/gpu"
 	"github.com/hpcenv/hpcenv/slurm/queries"
 )
@@ -189,6 +190,10 @@ func TestStateLine(t *testing.T) {
 		if got := StateOf(c.record).String(); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
+	}
+	r := &Result{Facts: &facts.Facts{Networks: []facts.Network{{Kind: facts.InfiniBand, Device: "mlx5_0", Active: true}, {Kind: facts.InfiniBand, Device: "mlx5_1", Barred: facts.Missing}}}}
+	if got := r.State().String(); got != "WARN: hpcenv: mlx5_1 (infiniband) is up and cannot be used: no device node" {
+		t.Error(got)
 	}
 	if got := oneLine("a\nb\t \"c\" " + strings.Repeat("x", 400)); strings.ContainsAny(got, "\n\t\"") || len(got) > maxReason+4 {
 		t.Errorf("%q", got)

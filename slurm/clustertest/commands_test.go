@@ -49,6 +49,7 @@ func (c *cluster) commands(t *testing.T) map[string]func(ts *testscript.TestScri
 		"gpu-driver":     c.cmdGPUDriver,
 		"facts-override": c.cmdFactsOverride,
 		"smoke-project":  c.cmdSmokeProject(t),
+		"module-project": c.cmdModuleProject(t),
 		"gpu-node":       c.cmdGPUNode,
 		"state":          c.cmdState,
 		"reason":         c.cmdReason,
