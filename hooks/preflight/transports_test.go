@@ -36,7 +36,7 @@ func TestTransports(t *testing.T) {
 
 	w.in.Facts.Networks = []facts.Network{mlx, eth}
 	w.want("transports", preflight.Warn,
-		"UCX would run over TCP instead of mlx5_0 (infiniband, 200 Gbit/s): lib/ucx/libuct_ib.so needs libibverbs.so.1, which neither the environment nor n7 provides", "rdma-core")
+		"UCX would run over TCP instead of mlx5_0 (infiniband, 200 Gbit/s): lib/ucx/libuct_ib.so (pack 1.0) needs libibverbs.so.1, which neither the environment nor n7 provides", "rdma-core")
 	w.want("modules", preflight.Fits) // said once
 
 	// In a job on one node it does not matter; in one on more it does.
@@ -59,7 +59,7 @@ func TestTransports(t *testing.T) {
 	w.lib("lib/ucx/libuct_ib.so", "libibverbs.so.1")
 	w.lib("lib/ucx/libuct_ib_mlx5.so", "libmlx5.so.1")
 	w.in.Facts.Networks = []facts.Network{mlx}
-	w.want("transports", preflight.Warn, "reaches mlx5_0", "without rc_mlx5, dc_mlx5, ud_mlx5", "lib/ucx/libuct_ib_mlx5.so → lib/libmlx5.so.1 needs "+culprit)
+	w.want("transports", preflight.Warn, "reaches mlx5_0", "without rc_mlx5, dc_mlx5, ud_mlx5", "lib/ucx/libuct_ib_mlx5.so (pack 1.0) → lib/libmlx5.so.1 needs "+culprit)
 
 	// The environment has no module at all, or its stack does not drive the network.
 	w = stacked(t, condaUCX)

@@ -97,7 +97,7 @@ func (p *process) siteUCX() (lack, version string, err error) {
 			return "", "", err
 		}
 		if !v.Loads {
-			return in.lack(v), "", nil
+			return in.lack(v, ""), "", nil
 		}
 		ucp = found
 	}
@@ -120,7 +120,7 @@ func (p *process) siteVerbs(opened *loader.Space, dir string) (string, error) {
 		case v.Loads:
 			return "", nil
 		case v.Missing != module:
-			lack = p.in.lack(v)
+			lack = p.in.lack(v, "")
 		}
 	}
 	return lack, nil
