@@ -116,14 +116,12 @@ func FuzzDecode(f *testing.F) {
 }
 
 func FuzzDecodeFacts(f *testing.F) {
-	data, _, err := encodeFacts("p", map[string]fact{"c": {Content: "c", Facts: &elf.Facts{SOName: "l"}}})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(data)
-	f.Fuzz(func(t *testing.T, data []byte) {
-		for content, one := range decodeFacts(data, "p") {
-			if one.Content != content || one.Facts == nil && one.Problem == "" {
+	data, _ := encodeFacts("p", map[string]fact{"c": {Content: "c", Facts: &elf.Facts{SOName: "l", Versioned: true}}, "d": {Content: "d", Problem: "x"}})
+	f.Add(string(data))
+	f.Fuzz(func(t *testing.T, data string) {
+		facts := decodeFacts(data, "p")
+		for content, one := range facts {
+			if one.Content != content || (one.Facts == nil) != (one.Problem != "") {
 				t.Fatalf("%q: %+v", content, one)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -229,7 +230,7 @@ func TestOfIsTheSame(t *testing.T) {
 		t.Errorf("files that matter:\n%s", cmp.Diff(want, got))
 	}
 	// A power cut, and somebody else's file.
-	for i, damage := range []string{"", `{"package":"x","contents":0}` + "\n"} {
+	for i, damage := range []string{"", "x\t0\n"} {
 		if err := os.Chmod(kept[i], 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -311,10 +312,11 @@ func TestFactsOfContents(t *testing.T) {
 	if err != nil || len(facts) != 2 {
 		t.Fatalf("%v, %v", facts, err)
 	}
-	data, ok, err := encodeFacts(p.Manifest.SHA256, facts)
-	if !ok || err != nil {
-		t.Fatal(err)
+	encoded, ok := encodeFacts(p.Manifest.SHA256, facts)
+	if !ok {
+		t.Fatal("it cannot be kept")
 	}
+	data := string(encoded)
 	if again := decodeFacts(data, p.Manifest.SHA256); !cmp.Equal(facts, again) {
 		t.Errorf("%v", cmp.Diff(facts, again))
 	}
@@ -323,9 +325,57 @@ func TestFactsOfContents(t *testing.T) {
 			t.Errorf("%d of %d bytes are taken", i, len(data))
 		}
 	}
-	odd := map[string]fact{"c": {Content: "c", Facts: &hpcelf.Facts{SOName: "lib\xff.so"}}}
-	if _, ok, err := encodeFacts("p", odd); ok || err != nil {
-		t.Errorf("names that are no UTF-8: %v, %v", ok, err)
+}
+
+// TestEveryFactIsKept: a field of the facts that a line does not have shows here; what a
+// line cannot hold is not kept.
+func TestEveryFactIsKept(t *testing.T) {
+	var f hpcelf.Facts
+	v := reflect.ValueOf(&f).Elem()
+	for i := range v.NumField() {
+		switch field := v.Field(i); field.Kind() {
+		case reflect.String:
+			field.SetString(fmt.Sprintf("a b|!%d", i))
+		case reflect.Bool:
+			field.SetBool(true)
+		case reflect.Int:
+			field.SetInt(int64(i))
+		case reflect.Uint8, reflect.Uint64:
+			field.SetUint(uint64(i))
+		case reflect.Slice:
+			if field.Type() == reflect.TypeFor[[]string]() {
+				field.Set(reflect.ValueOf([]string{fmt.Sprint("x", i), "y"}))
+				continue
+			}
+			field.Set(reflect.ValueOf([]hpcelf.Need{{Library: "l"}, {Library: "m", Versions: []hpcelf.Version{{Name: "v"}, {Name: "w", Weak: true}}}}))
+		default:
+			t.Fatalf("a field of kind %v", field.Kind())
+		}
+	}
+	for i := range v.NumField() { // each marks by itself
+		one := f
+		if field := reflect.ValueOf(&one).Elem().Field(i); field.Kind() == reflect.Bool {
+			field.SetBool(false)
+		}
+		all := map[string]fact{"c": {Content: "c", Facts: &one}, "d": {Content: "d", Problem: "what is wrong"}}
+		data, ok := encodeFacts("p", all)
+		if !ok {
+			t.Fatal("it is not kept")
+		}
+		if d := cmp.Diff(all, decodeFacts(string(data), "p")); d != "" {
+			t.Error(d)
+		}
+	}
+	for name, odd := range map[string]hpcelf.Facts{
+		"blank": {Needed: []string{"lib x.so"}}, "tab": {SOName: "a\tb"}, "line": {RPath: "a\nb"}, "bar": {Needs: []hpcelf.Need{{Library: "a|b"}}},
+		"weak": {Needs: []hpcelf.Need{{Library: "a", Versions: []hpcelf.Version{{Name: "!b"}}}}}, "none": {Defines: []string{""}},
+	} {
+		if _, ok := encodeFacts("p", map[string]fact{"c": {Content: "c", Facts: &odd}}); ok {
+			t.Errorf("%s is kept", name)
+		}
+	}
+	if _, ok := encodeFacts("p", map[string]fact{"c": {Content: "c", Facts: &hpcelf.Facts{SOName: "lib\xff.so"}}}); !ok {
+		t.Error("names that are no UTF-8 are not kept")
 	}
 }
 
