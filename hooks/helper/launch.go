@@ -12,6 +12,7 @@ import (
 	"github.com/hpcenv/hpcenv/hooks/launch"
 	"github.com/hpcenv/hpcenv/hooks/look"
 	"github.com/hpcenv/hpcenv/hooks/pin"
+	"github.com/hpcenv/hpcenv/hooks/planning"
 	"github.com/hpcenv/hpcenv/hooks/selection"
 )
 
@@ -56,6 +57,13 @@ func (f *activateFlags) preflight(ctx context.Context, l *launched) ([]string, e
 	}
 	if o.Needs, err = launch.ReadNeeds(l.place.needs); err != nil {
 		told = append(told, "note: what the environment's files need was not checked: "+err.Error())
+	}
+	if n := l.on.node; n != nil {
+		rules, err := planning.ReadRules(n.cluster, l.pin.Plan.Rules)
+		if err != nil {
+			told = append(told, "note: the site's table of GPU drivers was not read, hpcenv's own counts: "+err.Error())
+		}
+		o.CUDA = rules.CUDA()
 	}
 	out := policy.Judge(launch.Examine(ctx, o))
 	told = append(told, out.Lines(l.on.warnings)...)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/hpcenv/hpcenv/envs/cuda"
 	"github.com/hpcenv/hpcenv/envs/needs"
 	"github.com/hpcenv/hpcenv/hooks/facts"
 	"github.com/hpcenv/hpcenv/hooks/gpu"
@@ -31,6 +32,8 @@ type Options struct {
 	Facts *facts.Facts
 	// Needs of the environment; nil = not known.
 	Needs *needs.Needs
+	// CUDA is preflight.Input's.
+	CUDA *cuda.Table
 	// Prefix of the environment.
 	Prefix string
 	// Override is preflight.Input's.
@@ -53,7 +56,7 @@ func Examine(ctx context.Context, o Options) *preflight.Report {
 }
 
 func (o *Options) input(ctx context.Context) *preflight.Input {
-	in := &preflight.Input{Node: o.Node, Facts: o.Facts, Needs: o.Needs, Prefix: o.Prefix, Override: o.Override, Env: o.Env, MultiNode: o.MultiNode}
+	in := &preflight.Input{Node: o.Node, Facts: o.Facts, Needs: o.Needs, CUDA: o.CUDA, Prefix: o.Prefix, Override: o.Override, Env: o.Env, MultiNode: o.MultiNode}
 	given := granted(o.Env, o.Batch)
 	in.WantsGPU = given.some
 	if !in.UsesGPU() {
