@@ -32,6 +32,11 @@ func prefixOf(l *elf.Listing, facts map[string]*elf.Facts, modules []elf.Module)
 		for _, at := range append([]string{m.Path}, m.Links...) {
 			r.file(at)
 		}
+		// What opens it lies in the directory above, with libraries that are loaded by
+		// then: modules in wheels have no path to them.
+		if opener := path.Dir(path.Dir(m.Path)); opener != "." {
+			r.dir(opener, r.nameList)
+		}
 	}
 	r.follow()
 	for dir, names := range r.out.Dirs {

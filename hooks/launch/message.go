@@ -43,11 +43,21 @@ func (o *Outcome) Refusal(at Place) string {
 		return fmt.Sprintf("%s; the site runs nothing that could not be checked; next: %s", Evidence(about), at.elsewhere("--env-check=warn runs it all the same"))
 	}
 	text := fmt.Sprintf("%s does not fit: %s", at.What, Evidence(about))
-	if len(at.Fitting) > 0 {
-		return fmt.Sprintf("%s\n  of this lock %s here; next: %s", text, verb(at.Fitting), at.elsewhere(at.option()+" takes it"))
+	own := ""
+	for _, f := range about {
+		if slices.Contains(remedied, f.ID) && f.Next != "" {
+			own += f.Next + "; or "
+		}
 	}
-	return fmt.Sprintf("%s; next: %s", text, at.elsewhere("--env-check=warn runs it all the same"))
+	if len(at.Fitting) > 0 {
+		return fmt.Sprintf("%s\n  of this lock %s here; next: %s%s", text, verb(at.Fitting), own, at.elsewhere(at.option()+" takes it"))
+	}
+	return fmt.Sprintf("%s; next: %s%s", text, own, at.elsewhere("--env-check=warn runs it all the same"))
 }
+
+// remedied are findings that have a remedy of their own, before any other node or
+// environment.
+var remedied = []string{"program", "gasnet", "mpi-wrapper", "bootstrap", "host-id"}
 
 func verb(list []string) string {
 	if len(list) == 1 {
