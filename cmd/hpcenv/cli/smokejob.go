@@ -138,7 +138,7 @@ func (j *smokeJobOf) place(c *planning.Cluster, d *planning.Description, row *se
 		j.kind.State, j.kind.Problem = smokeLate, "none of its nodes is in a partition that takes jobs"
 		return
 	}
-	j.args = append(j.args, "--partition="+partition)
+	j.args, j.kind.partition = append(j.args, "--partition="+partition), partition
 	if len(others) > 0 {
 		j.args = append(j.args, "--exclude="+hostlist.Compress(others))
 	}
@@ -224,6 +224,8 @@ func (a *app) smokeJob(ctx context.Context, j *smokeJobOf, req *api.PrepareReque
 		j.kind.State, j.kind.Problem = smokeLate, err.Error()
 	case errors.As(err, &end) && end.Code == api.ExitNoFit && report.Begin == nil:
 		j.kind.State, j.kind.Problem = smokeNoFit, brief(end.Said)
+	case errors.As(err, &end) && report.Begin == nil && end.Said != "":
+		j.kind.unfinished(report, brief(end.Said))
 	case errors.As(err, &end):
 		j.kind.unfinished(report, "the job ended ("+brief(end.Error())+")")
 	case err != nil:
@@ -238,7 +240,7 @@ func (a *app) smokeJob(ctx context.Context, j *smokeJobOf, req *api.PrepareReque
 
 // brief is what a launch said, in one line.
 func brief(said string) string {
-	return strings.Join(strings.Split(strings.TrimSpace(said), "\n"), "; ")
+	return strings.ReplaceAll(strings.Join(strings.Split(strings.TrimSpace(said), "\n"), "; "), "srun: error: ", "")
 }
 
 // chatter notes what a node prints beside what it tells: nothing of it matters, but
