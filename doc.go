@@ -65,6 +65,7 @@
 //	envs/requirement         what an environment asks of a node
 //	envs/sandbox             where code of packages runs
 //	envs/satisfy             whether a lock still has what its manifests ask for
+//	envs/sitebuild           what a site compiles on its nodes for an environment
 //	envs/stack               what an environment communicates with
 //	envs/standalone          a Python that is one archive (python-build-standalone)
 //	envs/task                tasks of a manifest, without a solve

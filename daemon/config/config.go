@@ -22,6 +22,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/envs/pyenv"
 	"github.com/hpcenv/hpcenv/envs/python"
+	"github.com/hpcenv/hpcenv/envs/sitebuild"
 	"github.com/hpcenv/hpcenv/hooks/selection"
 )
 
@@ -67,6 +68,9 @@ type Config struct {
 	Selection Selection `mapstructure:"selection"`
 	Scripts   Scripts   `mapstructure:"scripts"`
 	Tmp       Tmp       `mapstructure:"tmp"`
+	// SiteBuilds are what is compiled on nodes for environments; they run by
+	// Scripts.Spool.
+	SiteBuilds []sitebuild.Declaration `mapstructure:"site_builds"`
 }
 
 // Scripts says which packages' link scripts are run, and how.
@@ -194,6 +198,7 @@ var defaults = map[string]any{
 	"scripts.disk_mb":       4096,
 	"scripts.files":         200_000,
 	"tmp.keep":              48 * time.Hour,
+	"site_builds":           []sitebuild.Declaration{},
 }
 
 // flagKeys are the flags that stand for keys.
@@ -354,6 +359,9 @@ func (c *Config) check() error {
 				return bad(fmt.Sprintf("interpreters, entry %d", n+1), "%s: the daemon opens no files that packages lie in; serve it over http, or name its channel in fetch.mirrors with a file URL", a.URL)
 			}
 		}
+	}
+	if err := c.checkSiteBuilds(bad); err != nil {
+		return err
 	}
 	for i, r := range c.Scripts.Allow {
 		if !strings.Contains(r.Channel, "://") || r.Package == "" || strings.ContainsAny(r.Package, "*/ ") {

@@ -15,6 +15,7 @@ import (
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/materialize"
 	"github.com/hpcenv/hpcenv/envs/needs"
+	"github.com/hpcenv/hpcenv/envs/sitebuild"
 )
 
 // ErrDamaged: a file of the store is there and does not hold what it should.
@@ -191,6 +192,16 @@ func (s Store) needs(id, platform string) string {
 
 func (s Store) meta(id, platform string) string {
 	return filepath.Join(s.Root, "meta", id, platform+".json")
+}
+
+// SiteBuilds is what the site built for an environment. Most have nothing, so that its
+// absence is not waited for.
+func (s Store) SiteBuilds(id, platform string) (*sitebuild.Record, error) {
+	r, err := sitebuild.Read(s.Root, id, platform)
+	if err != nil {
+		return nil, fmt.Errorf("what the site built for the environment: %w", err)
+	}
+	return r, nil
 }
 
 // Attached is nil if the prefix is there for programs of this host;

@@ -157,7 +157,7 @@ func (c *cluster) condition(cond string) (bool, error) {
 	switch cond {
 	case "aarch64":
 		return c.aarch64, nil
-	case "bwrap", "git":
+	case "bwrap", "git", "mpicc":
 		return c.command("sh", "-c", "command -v "+cond).Run() == nil, nil
 	}
 	return false, fmt.Errorf("unknown condition %q", cond)

@@ -35,6 +35,7 @@ Or show what a prepared environment holds, for each platform: ID is an id of
   conflict        a path that several packages have, and whose it is
   skipped script  link scripts of packages are run only if they are allowed
   script          one that was run, and what it changed or why it failed
+  site build      what the site compiled on its nodes for it, of what, and the log
   note            what else the packages or the making gave reason to say
 
 What its files ask of a node, with the file that asks and its package:
@@ -121,6 +122,7 @@ func (a *app) inspectText(d *api.EnvironmentDetail, packages bool) error {
 		some(w, "conflict", p.Conflicts)
 		some(w, "skipped script", p.SkippedScripts)
 		some(w, "script", scriptLines(p))
+		some(w, "site build", siteBuildLines(p))
 		some(w, "note", p.Notes)
 		needsText(w, &p)
 		if err := w.Flush(); err != nil {
