@@ -219,7 +219,7 @@ func (r *checkResult) sentence(c *checked) string {
 	case preflight.Unfit:
 		return fmt.Sprintf("%s cannot run %s: %s", r.Node, c.Name, c.Findings[0].Evidence)
 	case preflight.Unhealthy:
-		return fmt.Sprintf("%s cannot run %s, nor others: the node is unhealthy: %s", r.Node, c.Name, c.Findings[0].Evidence)
+		return fmt.Sprintf("%s cannot run %s: the node is unhealthy: %s", r.Node, c.Name, c.Findings[0].Evidence)
 	}
 	return strings.Join(append([]string{fmt.Sprintf("%s can run %s", r.Node, c.Name)}, also...), ", ")
 }
