@@ -156,12 +156,14 @@ func usesGPU(d *planning.Description, choice *selection.Choice) bool {
 	return env != nil && slices.ContainsFunc(env.Platforms, func(c selection.Candidate) bool { return c.Platform == choice.Platform && c.Stack.GPU })
 }
 
-// out are words in a node's state with which it gets no job.
+// out are what words of a node's state begin with if it gets no job.
 var out = []string{"DOWN", "DRAIN", "FAIL", "MAINT", "NOT_RESPONDING", "UNKNOWN", "POWERING_DOWN", "REBOOT", "FUTURE", "RESERVED", "INVAL"}
 
 // serves tells whether a node in a state gets jobs, now or later.
 func serves(state string) bool {
-	return !strings.HasSuffix(state, "*") && !slices.ContainsFunc(out, func(word string) bool { return strings.Contains(state, word) })
+	return !strings.HasSuffix(state, "*") && !slices.ContainsFunc(strings.Split(state, "+"), func(word string) bool {
+		return slices.ContainsFunc(out, func(begin string) bool { return strings.HasPrefix(word, begin) })
+	})
 }
 
 // partitionFor is a partition that has one of the nodes: the default one, else the
@@ -207,7 +209,7 @@ func (a *app) smokeJob(ctx context.Context, j *smokeJobOf, req *api.PrepareReque
 	var report *smoke.Report
 	var unread error
 	err = shortjob.Run(ctx, shortjob.Job{
-		Args: append(args, f.srun...), Command: smokeNodeCall(self, f.limit), Env: env, Wait: f.wait,
+		Name: "hpcenv-smoke", Args: append(args, f.srun...), Command: smokeNodeCall(self, f.limit), Env: env, Wait: f.wait,
 		Output: func(r io.Reader, started func()) error {
 			report, unread = smoke.Read(r, func(smoke.Begin) { started() }, a.chatter(j.kind))
 			if unread != nil {
