@@ -70,6 +70,9 @@ func (f *activateFlags) preflight(ctx context.Context, l *launched) ([]launch.Li
 		o.CUDA = rules.CUDA()
 	}
 	out := policy.Judge(launch.Examine(ctx, o))
+	if l.on.forced {
+		out.Chosen()
+	}
 	told = append(told, out.Lines(told)...)
 	reported := out.Unhealthy && look.Leave(f.runDir, f.job) == nil
 	if len(out.Refused) == 0 {

@@ -97,12 +97,23 @@ var byKind = []string{
 	"copies", "wheel-ucx", "ucx-settings", "gasnet", "pmi",
 }
 
+// said tells whether a line has what a finding says. Of a driver and GPUs that do not
+// suffice the plan names the same packages, and the manifest with them, so that what the
+// node has is enough to know it by.
+func said(line string, f preflight.Finding) bool {
+	if strings.Contains(line, f.Evidence) {
+		return true
+	}
+	has, _, lacks := strings.Cut(f.Evidence, ", needs ")
+	return lacks && (f.ID == "cuda-driver" || f.ID == "cuda-compute") && strings.Contains(line, has+", needs ")
+}
+
 // Lines are what the user is told. known are lines that were made before: what they say
 // is not repeated.
 func (o *Outcome) Lines(known []Line) []Line {
 	var out []Line
 	for _, f := range o.Warned {
-		if slices.ContainsFunc(known, func(k Line) bool { return strings.Contains(k.Text, f.Evidence) }) {
+		if slices.ContainsFunc(known, func(k Line) bool { return said(k.Text, f) }) {
 			continue
 		}
 		text := "warning: " + f.Evidence

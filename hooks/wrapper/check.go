@@ -59,8 +59,14 @@ func (c *checking) run(ctx context.Context, prefix string, env []string, stderr 
 	if err != nil {
 		fmt.Fprintf(stderr, "%snote: %v\n", label, err)
 	}
-	if c.Mode != "" {
+	_, inJob := lookup("SLURM_JOB_ID")
+	switch {
+	case c.Mode != "":
 		policy.Check = c.Mode
+	case !inJob && policy.Check == selection.Strict:
+		// A login host need not be like the nodes that the environment is for: there who
+		// names one gets it.
+		policy.Check = selection.Warn
 	}
 	if policy.Check == selection.Off {
 		return nil
@@ -86,7 +92,7 @@ func (c *checking) run(ctx context.Context, prefix string, env []string, stderr 
 		fmt.Fprintln(stderr, label+line.Text)
 	}
 	id, _ := lookup("SLURM_JOB_ID")
-	reported := out.Unhealthy && id != "" && look.Leave(o.RunDir, id) == nil
+	reported := out.Unhealthy && inJob && look.Leave(o.RunDir, id) == nil
 	if len(out.Refused) == 0 {
 		return nil
 	}
