@@ -94,7 +94,7 @@ type Line struct {
 // installed on the node, or on its own devices.
 var byKind = []string{
 	"glibc", "microarchitecture", "kernel", "requirements", "page-size", "cuda-driver", "cuda-compute", "cuda-code",
-	"copies", "wheel-ucx", "ucx-settings", "gasnet", "pmi",
+	"copies", "fabric", "wheel-ucx", "ucx-settings", "gasnet", "pmi",
 }
 
 // said tells whether a line has what a finding says. Of a driver and GPUs that do not
@@ -103,6 +103,9 @@ var byKind = []string{
 func said(line string, f preflight.Finding) bool {
 	if strings.Contains(line, f.Evidence) {
 		return true
+	}
+	if f.ID == "fabric" && strings.Contains(line, "over TCP") {
+		return true // a selection says so of the kind of node
 	}
 	has, _, lacks := strings.Cut(f.Evidence, ", needs ")
 	return lacks && (f.ID == "cuda-driver" || f.ID == "cuda-compute") && strings.Contains(line, has+", needs ")
