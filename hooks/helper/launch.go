@@ -12,6 +12,7 @@ import (
 	"github.com/hpcenv/hpcenv/hooks/launch"
 	"github.com/hpcenv/hpcenv/hooks/look"
 	"github.com/hpcenv/hpcenv/hooks/pin"
+	"github.com/hpcenv/hpcenv/hooks/planning"
 	"github.com/hpcenv/hpcenv/hooks/selection"
 )
 
@@ -30,23 +31,26 @@ type launched struct {
 
 // preflight checks that this node can run what was activated, as strictly as the job,
 // the step and the site say. It returns what the user is to be told of a launch that
-// goes on, each line to be read behind the node's name; the error is a refusal.
-func (f *activateFlags) preflight(ctx context.Context, l *launched) ([]string, error) {
-	told := make([]string, 0, len(l.on.warnings))
+// goes on; the error is a refusal.
+func (f *activateFlags) preflight(ctx context.Context, l *launched) ([]launch.Line, error) {
+	var told []launch.Line
+	note := func(err error) {
+		if err != nil {
+			told = append(told, launch.Line{Text: "note: " + err.Error()})
+		}
+	}
 	for _, w := range l.on.warnings {
-		told = append(told, "warning: "+w)
+		told = append(told, launch.Line{Text: "warning: " + w, ByKind: true})
 	}
 	policy, err := launch.PolicyOf(l.pin, os.LookupEnv)
-	if err != nil {
-		told = append(told, "note: "+err.Error())
-	}
+	note(err)
 	if policy.Check == selection.Off {
 		return told, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, preflightLimit)
 	defer cancel()
 	o := launch.Options{
-		Node: nodeName(), RunDir: f.runDir, Facts: l.on.facts, Prefix: l.place.prefix, Env: l.env, Batch: f.batch,
+		Node: nodeName(), RunDir: f.runDir, Facts: l.on.facts, Prefix: l.place.prefix, Env: l.env, Batch: f.batch, Command: f.command,
 	}
 	if p := l.pin.Plan; p != nil {
 		o.Override, o.MultiNode = p.Wish.Override, p.Wish.MultiNode
@@ -54,11 +58,15 @@ func (f *activateFlags) preflight(ctx context.Context, l *launched) ([]string, e
 	if o.Facts == nil {
 		o.Facts, _ = facts.Load(ctx, filepath.Join(f.runDir, facts.RecordFile)) // without a record they are read now
 	}
-	if o.Needs, err = launch.ReadNeeds(l.place.needs); err != nil {
-		told = append(told, "note: what the environment's files need was not checked: "+err.Error())
+	o.Needs, err = launch.Needs(l.place.files, l.pin.ID, hostPlatform())
+	note(err)
+	if n := l.on.node; n != nil && o.Needs != nil && (o.Needs.Stack.GPU || o.Needs.Stack.UsesGPU) {
+		rules, err := planning.ReadRules(n.cluster, l.pin.Plan.Rules)
+		note(err)
+		o.CUDA = rules.CUDA()
 	}
 	out := policy.Judge(launch.Examine(ctx, o))
-	told = append(told, out.Lines(l.on.warnings)...)
+	told = append(told, out.Lines(told)...)
 	reported := out.Unhealthy && look.Leave(f.runDir, f.job) == nil
 	if len(out.Refused) == 0 {
 		return told, nil

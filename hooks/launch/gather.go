@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/hpcenv/hpcenv/envs/cuda"
 	"github.com/hpcenv/hpcenv/envs/needs"
 	"github.com/hpcenv/hpcenv/hooks/facts"
 	"github.com/hpcenv/hpcenv/hooks/gpu"
@@ -31,8 +32,10 @@ type Options struct {
 	Facts *facts.Facts
 	// Needs of the environment; nil = not known.
 	Needs *needs.Needs
-	// Prefix of the environment.
-	Prefix string
+	// CUDA is the site's table of drivers; nil = the program's.
+	CUDA *cuda.Table
+	// Prefix of the environment; Command is what is started in it, "" = not known.
+	Prefix, Command string
 	// Override is preflight.Input's.
 	Override func(string) (string, bool)
 	// Env looks up variables of the process that is to run, after activation.
@@ -53,7 +56,8 @@ func Examine(ctx context.Context, o Options) *preflight.Report {
 }
 
 func (o *Options) input(ctx context.Context) *preflight.Input {
-	in := &preflight.Input{Node: o.Node, Facts: o.Facts, Needs: o.Needs, Prefix: o.Prefix, Override: o.Override, Env: o.Env, MultiNode: o.MultiNode}
+	in := &preflight.Input{Node: o.Node, Facts: o.Facts, Needs: o.Needs, Prefix: o.Prefix, Override: o.Override, Env: o.Env, MultiNode: o.MultiNode,
+		CUDA: o.CUDA, Command: o.Command}
 	given := granted(o.Env, o.Batch)
 	in.WantsGPU = given.some
 	if !in.UsesGPU() {

@@ -72,22 +72,37 @@ func (at *Place) elsewhere(here string) string {
 	return fmt.Sprintf("%s; or keep off such nodes (--exclude=%s, --constraint)", here, at.Node)
 }
 
-// Lines are what the user is told of a launch that goes on, each to be read behind the
-// node's name. known are warnings that were given already: what they say is not repeated.
-func (o *Outcome) Lines(known []string) []string {
-	var out []string
+// Line is something that the user is told of a launch that goes on, to be read behind
+// the node's name.
+type Line struct {
+	Text string
+	// ByKind: it follows from the environment and the kind of node alone.
+	ByKind bool
+}
+
+// byKind are findings that all nodes of a kind have in common. Others depend on what is
+// installed on the node, or on its own devices.
+var byKind = []string{
+	"glibc", "microarchitecture", "kernel", "requirements", "page-size", "cuda-driver", "cuda-compute", "cuda-code",
+	"copies", "wheel-ucx", "ucx-settings", "gasnet", "pmi",
+}
+
+// Lines are what the user is told. known are lines that were made before: what they say
+// is not repeated.
+func (o *Outcome) Lines(known []Line) []Line {
+	var out []Line
 	for _, f := range o.Warned {
-		if slices.ContainsFunc(known, func(k string) bool { return strings.Contains(k, f.Evidence) }) {
+		if slices.ContainsFunc(known, func(k Line) bool { return strings.Contains(k.Text, f.Evidence) }) {
 			continue
 		}
-		line := "warning: " + f.Evidence
+		text := "warning: " + f.Evidence
 		if f.Next != "" {
-			line += "; next: " + f.Next
+			text += "; next: " + f.Next
 		}
-		out = append(out, line)
+		out = append(out, Line{text, slices.Contains(byKind, f.ID)})
 	}
 	for _, f := range o.Noted {
-		out = append(out, "note: "+f.Evidence)
+		out = append(out, Line{Text: "note: " + f.Evidence})
 	}
 	return out
 }

@@ -1,34 +1,26 @@
 package launch
 
 import (
-	"encoding/json"
 	"errors"
-	"io/fs"
-	"os"
+	"fmt"
 	"strings"
 
 	"github.com/hpcenv/hpcenv/envs/needs"
+	"github.com/hpcenv/hpcenv/hooks/prepared"
 )
 
 // RunDir is where a node's root keeps what launches read.
 const RunDir = "/run/hpcenv-node"
 
-// ReadNeeds reads what an environment needs of a node; nil = it was made by another
-// release, which did not look.
-func ReadNeeds(path string) (*needs.Needs, error) {
-	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+// Needs of an environment; nil without an error = it was made by another release, which
+// did not look.
+func Needs(store prepared.Store, id, platform string) (*needs.Needs, error) {
+	n, err := store.Needs(id, platform)
+	if errors.Is(err, needs.ErrNone) || errors.Is(err, needs.ErrVersion) {
 		return nil, nil
-	}
-	n := new(needs.Needs)
-	if err == nil {
-		err = json.Unmarshal(b, n)
 	}
 	if err != nil {
-		return nil, err
-	}
-	if n.Version != needs.Version {
-		return nil, nil
+		return nil, fmt.Errorf("what the environment's files need was not checked: %w", err)
 	}
 	return n, nil
 }

@@ -21,7 +21,7 @@ var checks = []check{
 	{"cuda-code", cudaCode},
 	{"program", program},
 	{"libraries", libraries},
-	{"runtime", runtime},
+	{"runtime", cxxRuntime},
 	{"shadowed", shadowed},
 	{"modules", modules},
 	{"transports", transports},

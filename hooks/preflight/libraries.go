@@ -117,8 +117,8 @@ func enumerate(list []string) string {
 // cxxLibrary has the versions of needs.Runtime.
 const cxxLibrary = "libstdc++.so.6"
 
-// runtime: the node's C++ library has the versions that nothing in the environment has.
-func runtime(_ context.Context, in *Input) ([]Finding, error) {
+// cxxRuntime: the node's C++ library has the versions that nothing in the environment has.
+func cxxRuntime(_ context.Context, in *Input) ([]Finding, error) {
 	p, err := in.start()
 	if p == nil || p.space == nil || err != nil || len(in.Needs.Runtime) == 0 {
 		return nil, err

@@ -92,6 +92,8 @@ type job struct {
 	Argv  []string
 	// Shell: an interactive shell instead of Argv.
 	Shell bool
+	// Check is what to check before; nil = nothing.
+	Check *checking
 	// Dir is the working directory by name: entering a mount namespace loses it.
 	Dir string
 }
@@ -105,7 +107,7 @@ func launch(ctx context.Context, o Options, j job) (int, error) {
 	if err != nil {
 		return failed(err)
 	}
-	j.Input = r.input(ctx, o)
+	j.Input, j.Check = r.input(ctx, o), r.checking(o)
 	there, err := attached(r.meta.Prefix)
 	if err != nil {
 		return failed(storeError(r.store, err))
@@ -125,6 +127,9 @@ func (r *resolved) input(ctx context.Context, o Options) activation.Input {
 func (j job) become(ctx context.Context, stderr io.Writer) (int, error) {
 	res, err := activation.Activate(ctx, j.Input)
 	if err != nil {
+		return failed(err)
+	}
+	if err := j.Check.run(ctx, j.Input.Prefix, res.Env, stderr); err != nil {
 		return failed(err)
 	}
 	printNotes(stderr, res.Notes)

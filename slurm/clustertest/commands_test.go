@@ -43,10 +43,16 @@ func (c *cluster) commands(t *testing.T) map[string]func(ts *testscript.TestScri
 		"trace":          c.cmdTrace,
 		"mixed-project":  c.cmdMixedProject(t),
 		"facts":          c.cmdFacts,
+		"floor-project":  c.cmdFloorProject(t),
 		"page":           c.cmdPage,
 		"settings":       c.cmdSettings,
 		"gpu-driver":     c.cmdGPUDriver,
+		"smoke-project":  c.cmdSmokeProject(t),
 		"gpu-node":       c.cmdGPUNode,
+		"state":          c.cmdState,
+		"reason":         c.cmdReason,
+		"hook":           c.cmdHook,
+		"site-conf":      c.cmdSiteConf,
 	}
 }
 

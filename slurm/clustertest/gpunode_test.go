@@ -22,7 +22,9 @@ rm -rf "$own"
 mkdir -p "$own/dev" "$own/devwork" "$own/lib" "$own/libwork"
 mount -t tmpfs none /proc/driver
 cp -r "$from/node/proc/driver/nvidia" /proc/driver/
-cp -p "$from"/node/dev/nvidia* "$own/dev/"
+for node in "$from"/node/dev/nvidia*; do
+	mknod -m 666 "$own/dev/${node##*/}" c 1 3 # /dev/null stands for them
+done
 cp "$from/libnvidia-ml.so.1" "$own/lib/"
 mount -t overlay -o "lowerdir=/usr/lib64,upperdir=$own/lib,workdir=$own/libwork" none /usr/lib64
 mkdir -p "$own/shm" "$own/pts"
@@ -37,7 +39,7 @@ const driverUnmounts = `
 umount -l /dev || true
 umount -l /usr/lib64 || true
 umount -l /proc/driver || true
-rm -rf /run/hpcenv-test-driver /run/hpcenv-node/gpu.json /run/hpcenv-node/drained.json
+rm -rf /run/hpcenv-test-driver /run/hpcenv-node/gpu.json
 `
 
 // gpu-node [-stale] NODE NAME|none: the node gets the GPUs and the driver of one of
@@ -69,7 +71,7 @@ func (c *cluster) cmdGPUNode(ts *testscript.TestScript, neg bool, args []string)
 		c.gpuNodes[node] = true
 		ts.Defer(func() {
 			if c.gpuNodes[node] {
-				ts.Check(c.script(node, driverUnmounts))
+				ts.Check(c.script(node, driverUnmounts+"rm -f /run/hpcenv-node/drained.json\n"))
 				c.gpuNodes[node] = false
 				ts.Check(c.become(node, c.tree(node)))
 			}
