@@ -21,6 +21,13 @@ type Place struct {
 	Names []string
 	// Reported: the site's health check was told.
 	Reported bool
+	// Briefly: another node of the kind says what to do.
+	Briefly bool
+}
+
+// OfKind: what it is refused for follows from the environment and the kind of node alone.
+func (o *Outcome) OfKind() bool {
+	return !slices.ContainsFunc(o.Refused, func(f preflight.Finding) bool { return !slices.Contains(byKind, f.ID) })
 }
 
 // Refusal is why the launch does not go on and what to do, to be read behind the node's
@@ -43,6 +50,9 @@ func (o *Outcome) Refusal(at Place) string {
 		return fmt.Sprintf("%s; the site runs nothing that could not be checked; next: %s", Evidence(about), at.elsewhere("--env-check=warn runs it all the same"))
 	}
 	text := fmt.Sprintf("%s does not fit: %s", at.What, Evidence(about))
+	if at.Briefly {
+		return text
+	}
 	if len(at.Fitting) > 0 {
 		return fmt.Sprintf("%s\n  of this lock %s here; next: %s", text, verb(at.Fitting), at.elsewhere(at.option()+" takes it"))
 	}
