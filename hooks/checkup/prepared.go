@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 
 	"github.com/hpcenv/hpcenv/envs/activation"
 	"github.com/hpcenv/hpcenv/envs/materialize"
 	"github.com/hpcenv/hpcenv/envs/needs"
+	"github.com/hpcenv/hpcenv/hooks/launch"
 	"github.com/hpcenv/hpcenv/hooks/prepared"
 )
 
@@ -95,11 +95,5 @@ func Variables(ctx context.Context, environ []string, m *materialize.Meta, name 
 			notes = append(notes, "its activation scripts were not run here: variables that they set are not known")
 		}
 	}
-	vars := make(map[string]string, len(list))
-	for _, e := range list {
-		if k, v, ok := strings.Cut(e, "="); ok {
-			vars[k] = v
-		}
-	}
-	return func(k string) (string, bool) { v, ok := vars[k]; return v, ok }, notes, nil
+	return launch.Lookup(list), notes, nil
 }

@@ -44,6 +44,7 @@ func (c *cluster) commands(t *testing.T) map[string]func(ts *testscript.TestScri
 		"mixed-project":  c.cmdMixedProject(t),
 		"facts":          c.cmdFacts,
 		"floor-project":  c.cmdFloorProject(t),
+		"realm-project":  c.cmdRealmProject(t),
 		"page":           c.cmdPage,
 		"settings":       c.cmdSettings,
 		"gpu-driver":     c.cmdGPUDriver,
