@@ -83,7 +83,7 @@ func (f *activateFlags) preflight(ctx context.Context, l *launched) ([]launch.Li
 		Node: nodeName(), Reported: reported,
 	}
 	if out.OfKind() {
-		first, _ := f.likewise(l, os.LookupEnv)
+		first, _ := f.likewise(l, os.LookupEnv, false)
 		at.Briefly = !first
 	}
 	if l.on.node != nil && !at.Briefly {

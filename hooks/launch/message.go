@@ -98,6 +98,9 @@ type Line struct {
 	Text string
 	// ByKind: it follows from the environment and the kind of node alone.
 	ByKind bool
+	// OfStep: it is about how the step was started, of which the job's script knows
+	// nothing.
+	OfStep bool
 }
 
 // byKind are findings that all nodes of a kind have in common. Others depend on what is
@@ -130,7 +133,7 @@ func (o *Outcome) Lines(known []Line) []Line {
 		if f.Next != "" {
 			text += "; next: " + f.Next
 		}
-		out = append(out, Line{text, slices.Contains(byKind, f.ID)})
+		out = append(out, Line{Text: text, ByKind: slices.Contains(byKind, f.ID), OfStep: f.ID == "pmi"})
 	}
 	for _, f := range o.Noted {
 		out = append(out, Line{Text: "note: " + f.Evidence})
