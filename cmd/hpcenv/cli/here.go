@@ -108,5 +108,5 @@ func (a *app) notHere(lock string, why *selection.Error) error {
 	for _, line := range why.Table() {
 		text += "\n  " + line
 	}
-	return api.Errorf(api.ExitNoFit, "%s\nnext: -e NAME --env-check=warn runs one of them all the same", text)
+	return api.Errorf(api.ExitNoFit, "%s\nnext: -e NAME runs one of them all the same", text)
 }

@@ -92,7 +92,7 @@ func (a *app) smokeCmd() *cobra.Command {
 	fl.StringVarP(&f.where.Nodes, "nodelist", "w", "", "these nodes, e.g. gpu[001-004]")
 	fl.StringVarP(&f.where.Exclude, "exclude", "x", "", "not these nodes")
 	fl.StringVarP(&f.where.Constraint, "constraint", "C", "", "nodes with these features")
-	fl.StringVar(&f.check, "env-check", "", "of an environment that is named and does not fit: strict (refuse), warn or off (try it all the same)")
+	fl.StringVar(&f.check, "env-check", "", "of an environment that is named and does not fit: strict (refuse), warn or off (try it all the same) (default: as for srun and hpcenv run)")
 	fl.BoolVar(&f.here, "here", false, "on this host only, without a job")
 	fl.DurationVar(&f.wait, "wait", 10*time.Minute, "how long each job may wait for a node")
 	fl.IntVarP(&f.minutes, "time", "t", 15, "time limit of each job in minutes")
