@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 
 	"github.com/hpcenv/hpcenv/envs/activation"
 	"github.com/hpcenv/hpcenv/envs/materialize"
 	"github.com/hpcenv/hpcenv/envs/needs"
 	"github.com/hpcenv/hpcenv/envs/sitebuild"
+	"github.com/hpcenv/hpcenv/hooks/launch"
 	"github.com/hpcenv/hpcenv/hooks/prepared"
 )
 
@@ -107,11 +107,5 @@ func (p *Prepared) Variables(ctx context.Context, environ []string, name string,
 			notes = append(notes, "its activation scripts were not run here: variables that they set are not known")
 		}
 	}
-	vars := make(map[string]string, len(list))
-	for _, e := range list {
-		if k, v, ok := strings.Cut(e, "="); ok {
-			vars[k] = v
-		}
-	}
-	return func(k string) (string, bool) { v, ok := vars[k]; return v, ok }, notes, nil
+	return launch.Lookup(list), notes, nil
 }
