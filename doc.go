@@ -92,6 +92,7 @@
 // For tests and benchmarks:
 //
 //	internal/arch            which rooms may import which
+//	internal/elftest         small ELF files for tests
 //	internal/channelservers  real servers of channels: s3, oci, tokens
 //	internal/condatest       small conda packages
 //	internal/faultfs         slow and failing file systems
