@@ -84,6 +84,9 @@ func New(opts Options) *Service {
 		Shared: !opts.Embedded, NoByteCode: opts.NoByteCode, Sandbox: box, Scripts: opts.Scripts,
 		Python: opts.Python,
 	}
+	if opts.SiteBuilds != nil {
+		s.deps.BeforePublish = opts.SiteBuilds.Announce
+	}
 	return s
 }
 

@@ -53,6 +53,9 @@ type Request struct {
 	// called once if another process is at the same work.
 	Progress func(done, total int)
 	OnWait   func()
+	// BeforePublish (may be nil) is called with the Meta of an environment that is made,
+	// before anybody can see it; its error ends the work.
+	BeforePublish func(context.Context, *Meta) error
 	// OnMade (may be nil) is called with the plan of an environment that this call made
 	// and published.
 	OnMade func(*Plan)
@@ -176,6 +179,11 @@ func materializeLocked(ctx context.Context, store *cache.Store, req Request) (me
 	}
 	if err := saveMeta(store, meta); err != nil {
 		return nil, false, err
+	}
+	if req.BeforePublish != nil {
+		if err := req.BeforePublish(ctx, meta); err != nil {
+			return nil, false, err
+		}
 	}
 	if err := store.PublishDir(ctx, staging, store.TreePath(req.Platform, req.ID)); err != nil {
 		return nil, false, err

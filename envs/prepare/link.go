@@ -123,7 +123,8 @@ func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Ma
 			r.progress.send(Event{Type: EventWait, Environment: t.env, Platform: t.subdir,
 				Text: fmt.Sprintf("%s for %s is being made by another request; waiting", t.env, t.subdir)})
 		},
-		OnMade: func(p *materialize.Plan) { plan = p },
+		BeforePublish: r.announce(),
+		OnMade:        func(p *materialize.Plan) { plan = p },
 	})
 	if err != nil {
 		return fmt.Errorf("environment %q for %s: %w", t.env, t.subdir, err)
@@ -148,4 +149,14 @@ func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Ma
 	}
 	r.progress.send(Event{Type: EventPublished, Environment: t.env, Platform: t.subdir, New: made})
 	return nil
+}
+
+// announce is what Deps.BeforePublish says, for this store; nil = nothing.
+func (r *run) announce() func(context.Context, *materialize.Meta) error {
+	if r.deps.BeforePublish == nil {
+		return nil
+	}
+	return func(ctx context.Context, m *materialize.Meta) error {
+		return r.deps.BeforePublish(ctx, r.deps.Store, m)
+	}
 }

@@ -85,6 +85,9 @@ type Deps struct {
 	Python *pyenv.Offer
 	// Scripts says which link scripts are run, and how.
 	Scripts Scripts
+	// BeforePublish (may be nil) is told of each environment that is made before anybody
+	// can see it; its error ends the work.
+	BeforePublish func(context.Context, *cache.Store, *materialize.Meta) error
 	// Program names this program in provenance.
 	Program string
 }

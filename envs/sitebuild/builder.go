@@ -80,6 +80,34 @@ func (b *Builder) Ensure(ctx context.Context, store *cache.Store, meta *material
 	return failures(store, rec, meta), nil
 }
 
+// Announce notes which builds an environment that is about to be published will get, so
+// that no submission takes it for complete before Ensure is through.
+func (b *Builder) Announce(ctx context.Context, store *cache.Store, meta *materialize.Meta) (err error) {
+	if _, private := store.Group(); private {
+		return nil
+	}
+	builds, err := b.applying(store, meta)
+	if errors.Is(err, ErrDeclaration) {
+		return nil // Ensure tells it
+	}
+	if err != nil || len(builds) == 0 {
+		return err
+	}
+	release, err := store.Lock(ctx, lockName(meta.ID, meta.Platform), nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	rec, err := b.read(store, meta)
+	if err != nil {
+		return err
+	}
+	if todo, err := reconcile(store, rec, builds, meta.Platform); err != nil || !todo {
+		return err
+	}
+	return rec.Save(store, meta.ID, meta.Platform)
+}
+
 // Missing are notes about what Ensure would build, for who may start nothing.
 func (b *Builder) Missing(store *cache.Store, meta *materialize.Meta) ([]string, error) {
 	builds, err := b.applying(store, meta)

@@ -2,7 +2,9 @@ package sitebuild_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,6 +60,35 @@ func TestBuiltOnce(t *testing.T) {
 	}
 	if left, err := os.ReadDir(filepath.Join(s.store.Root(), "tmp")); err != nil || len(left) != 1 {
 		t.Errorf("left in tmp: %v %v", left, err) // the locks
+	}
+}
+
+// Before an environment can be seen, its record says that something is missing.
+func TestAnnounced(t *testing.T) {
+	s := newSite(t)
+	if err := s.builder.Announce(context.Background(), s.store, s.meta); err != nil {
+		t.Fatal(err)
+	}
+	rec, err := sitebuild.Read(s.store.Root(), id, platform)
+	if err != nil || !rec.Pending() || s.nodes.probes > 0 {
+		t.Errorf("%+v %v", rec, err)
+	}
+	if notes, e := s.ensure(); len(notes) != 0 || e.State != sitebuild.Built {
+		t.Errorf("%v %+v", notes, e)
+	}
+	if err := s.builder.Announce(context.Background(), s.store, s.meta); err != nil {
+		t.Fatal(err)
+	}
+	if rec, err := sitebuild.Read(s.store.Root(), id, platform); err != nil || rec.Pending() {
+		t.Errorf("what is built is announced again: %+v %v", rec, err)
+	}
+	s.meta.ID, s.declared.Package = strings.Repeat("7", 32), "realm-gex-wrapper"
+	s.check()
+	if err := s.builder.Announce(context.Background(), s.store, s.meta); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(sitebuild.RecordPath(s.store.Root(), s.meta.ID, platform)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("an environment without builds has a record: %v", err)
 	}
 }
 

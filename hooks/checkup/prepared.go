@@ -10,8 +10,8 @@ import (
 	"github.com/hpcenv/hpcenv/envs/activation"
 	"github.com/hpcenv/hpcenv/envs/materialize"
 	"github.com/hpcenv/hpcenv/envs/needs"
-	"github.com/hpcenv/hpcenv/hooks/launch"
 	"github.com/hpcenv/hpcenv/envs/sitebuild"
+	"github.com/hpcenv/hpcenv/hooks/launch"
 	"github.com/hpcenv/hpcenv/hooks/prepared"
 )
 
