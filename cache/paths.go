@@ -25,6 +25,11 @@ func (s *Store) TreePath(platform, id string) string {
 	return filepath.Join(s.root, "trees", platform, id)
 }
 
+// ImagePath is where the prefix of environment id is published as one file.
+func (s *Store) ImagePath(platform, id string) string {
+	return filepath.Join(s.root, "images", platform, id+".sqfs")
+}
+
 // MetaPath is where what is known of environment id is published.
 func (s *Store) MetaPath(id, platform string) string {
 	return filepath.Join(s.root, "meta", id, platform+".json")
@@ -38,7 +43,7 @@ func (s *Store) LockDir(digest string) string {
 // PoolPath is the pool file of a content. Empty content has none. The digest
 // must be 64 hex digits.
 func (s *Store) PoolPath(sha256 string, exec bool) string {
-	return filepath.Join(s.root, "pool", "files", poolName(sha256, exec))
+	return filepath.Join(s.PoolDir("files"), poolName(sha256, exec))
 }
 
 // ArchivePath is where src's archive is published.
@@ -48,13 +53,13 @@ func (s *Store) ArchivePath(src Source) string {
 
 // ManifestPath is where the manifest of the package with this sha256 is published.
 func (s *Store) ManifestPath(sha256 string) string {
-	return filepath.Join(s.root, "pool", "packages", sha256)
+	return filepath.Join(s.PoolDir("packages"), sha256)
 }
 
 // PycPath is where a table of byte-code is published: what the sources of the
 // package with sha256 pkg become under the compiler with this id.
 func (s *Store) PycPath(compiler, pkg string) string {
-	return filepath.Join(s.root, "pool", "pyc", compiler, pkg)
+	return filepath.Join(s.PoolDir("pyc"), compiler, pkg)
 }
 
 func (s *Store) tmp(names ...string) string {
