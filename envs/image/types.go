@@ -38,31 +38,25 @@ const (
 	Both Delivery = "both"
 )
 
-// Default is the delivery where nobody has chosen. It is the one place to change
-// once launches can mount images: clusters are meant to have Image then, while a
-// user's own store stays with Tree.
-const Default = Tree
+// ClusterDefault is the delivery of a cluster's store whose site has not chosen: the
+// one place to change, to Image, once launches can mount images. OwnDefault is that
+// of a user's own store.
+const (
+	ClusterDefault = Tree
+	OwnDefault     = Tree
+)
 
-// Parse reads a delivery; "" is Default.
+// Parse reads a delivery.
 func Parse(s string) (Delivery, error) {
 	switch d := Delivery(s); d {
-	case "":
-		return Default, nil
 	case Tree, Image, Both:
 		return d, nil
 	}
 	return "", fmt.Errorf("%q is no delivery; there are tree, image and both", s)
 }
 
-// WantsTree and WantsImage tell what a delivery has; the zero value is Default.
-func (d Delivery) WantsTree() bool { return d.or() != Image }
+// WantsTree and WantsImage tell what a delivery has; that of the zero value is Tree.
+func (d Delivery) WantsTree() bool { return d != Image }
 
 // WantsImage: see WantsTree.
-func (d Delivery) WantsImage() bool { return d.or() != Tree }
-
-func (d Delivery) or() Delivery {
-	if d == "" {
-		return Default
-	}
-	return d
-}
+func (d Delivery) WantsImage() bool { return d == Image || d == Both }
