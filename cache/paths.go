@@ -25,9 +25,12 @@ func (s *Store) TreePath(platform, id string) string {
 	return filepath.Join(s.root, "trees", platform, id)
 }
 
+// ImageSuffix ends the names of images.
+const ImageSuffix = ".sqfs"
+
 // ImagePath is where the prefix of environment id is published as one file.
 func (s *Store) ImagePath(platform, id string) string {
-	return filepath.Join(s.root, "images", platform, id+".sqfs")
+	return filepath.Join(s.root, "images", platform, id+ImageSuffix)
 }
 
 // MetaPath is where what is known of environment id is published.

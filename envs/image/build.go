@@ -79,14 +79,14 @@ func (t *Tool) Build(ctx context.Context, job Job) (*Record, error) {
 		made = filepath.Join(job.Work, "image.sqfs")
 	}
 	if err := t.run(ctx, job.Tree, made); err != nil {
-		return nil, t.full(err, filepath.Dir(made), guess(job.Bytes))
+		return nil, full(err, filepath.Dir(made), guess(job.Bytes))
 	}
 	if made == job.Out {
 		rec.SHA256, rec.Size, err = hashFile(ctx, made)
 	} else {
 		rec.SHA256, rec.Size, err = copyFile(ctx, made, job.Out)
 		if err != nil {
-			err = t.full(err, filepath.Dir(job.Out), guess(job.Bytes))
+			err = full(err, filepath.Dir(job.Out), guess(job.Bytes))
 		} else if rerr := os.Remove(made); rerr != nil {
 			err = fmt.Errorf("%w: remove %s: %w", cache.ErrStore, made, rerr)
 		}

@@ -60,17 +60,10 @@ func (t *Tool) Room(dir string, need int64) error {
 // mega is bytes in MB, rounded up.
 func mega(bytes int64) int64 { return (bytes + 999_999) / 1_000_000 }
 
-// left is what remains of a disk that is full for mksquashfs.
-const left = 4 << 20
-
-// full says of an error of writing to dir that the disk is full, where it is: of
-// mksquashfs there is a text only.
-func (t *Tool) full(err error, dir string, need int64) error {
+// full says of an error of writing to dir that the disk is full, where it is.
+func full(err error, dir string, need int64) error {
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
 		return fmt.Errorf("%w: %s is full; the image takes about %d MB: %w", ErrRoom, dir, mega(need), err)
-	}
-	if have, ferr := t.free(dir); ferr == nil && have < left && errors.Is(err, ErrTool) {
-		return fmt.Errorf("%w: %s has %d MB left; the image takes about %d MB: %w", ErrRoom, dir, mega(have), mega(need), err)
 	}
 	return err
 }

@@ -13,6 +13,9 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Tool is the mksquashfs of this host. It may be used by many goroutines.
@@ -113,7 +116,7 @@ func (t *Tool) findLibzstd(ctx context.Context) string {
 func (t *Tool) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, t.path, args...)
 	cmd.Env = []string{"PATH=/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL=C"}
-	cmd.SysProcAttr = dieWithParent()
+	cmd.SysProcAttr, cmd.WaitDelay = dieWithParent(), 5*time.Second
 	return cmd
 }
 
@@ -143,7 +146,21 @@ func (t *Tool) run(ctx context.Context, tree, out string) error {
 			text += " (it was killed: too little memory for it?)"
 		}
 	}
+	if full := diskFull(text); full != nil {
+		err = fmt.Errorf("%w (%w)", err, full)
+	}
 	return fmt.Errorf("%w: %s (version %s): %w%s", ErrTool, t.path, t.version, err, text)
+}
+
+// diskFull finds in what a program said why the system refused a write: it exits with
+// 1 whatever is wrong, and removes what it wrote. Its words are the C library's.
+func diskFull(said string) error {
+	for _, errno := range []unix.Errno{unix.ENOSPC, unix.EDQUOT} {
+		if strings.Contains(strings.ToLower(said), strings.ToLower(errno.Error())) {
+			return errno
+		}
+	}
+	return nil
 }
 
 // limited keeps the first bytes that are written to it.

@@ -80,6 +80,12 @@ func (req *Request) hasRoom(ctx context.Context, store *cache.Store, p *Plan) er
 	return errors.Join(req.images().Room(store.Builds(), written+image.Guess(all)), req.images().Room(out, image.Guess(all)))
 }
 
+// Bytes are those of all files of the prefix, as far as they are planned.
+func (p *Plan) Bytes() int64 {
+	all, _ := p.bytes()
+	return all
+}
+
 // bytes are those of all files of the prefix, as far as they are planned, and of
 // those files that are written for it alone.
 func (p *Plan) bytes() (all, written int64) {

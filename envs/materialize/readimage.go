@@ -58,7 +58,7 @@ func (t *Tree) addEntry(e *image.Entry, content io.Reader, keep func(*image.Entr
 	if e.Path == "." {
 		return nil
 	}
-	l := line{path: e.Path, size: e.Size}
+	l := line{path: e.Path}
 	switch {
 	case e.Mode.IsDir():
 		l.kind = 'd'

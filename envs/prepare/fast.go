@@ -42,7 +42,7 @@ func (r *run) again(platforms []string) (*Result, error) {
 			if _, bad := env.Problems[subdir]; bad {
 				return nil, nil
 			}
-			meta, err := materialize.Published(r.deps.Store, env.ID, subdir)
+			meta, err := r.published(env.ID, subdir)
 			if errors.Is(err, cache.ErrNotFound) {
 				return nil, nil
 			}

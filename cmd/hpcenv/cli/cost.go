@@ -18,6 +18,22 @@ func costText(c *api.Cost) string {
 	return text
 }
 
+// imageText tells of an image of files of so many bytes.
+func imageText(i *api.Image, bytes int64) string {
+	text := bytesText(i.Size)
+	if bytes > 0 {
+		text += fmt.Sprintf(" (%d%% of its files)", (100*i.Size+bytes/2)/bytes)
+	}
+	text += ", sha256 " + short(i.SHA256) + ", mksquashfs " + i.Mksquashfs
+	if i.Libzstd != "" {
+		text += " with libzstd " + i.Libzstd
+	}
+	if i.Stripes > 0 {
+		text += fmt.Sprintf(", over %d servers", i.Stripes)
+	}
+	return text
+}
+
 // byteCodeText tells where compiled files came from.
 func byteCodeText(c *api.ByteCode) string {
 	if c.Skipped != "" {
@@ -75,7 +91,11 @@ func (a *app) dryRun(r *api.PrepareResult, verbose bool) error {
 			if e.Estimated {
 				est = "about "
 			}
-			fmt.Fprintf(w, "  %-12s  %-14s its tree takes %s%s, %s%s\n", e.Name, e.Platform, est, countedText(e.Inodes, "inode"), est, bytesText(e.Bytes))
+			what := map[string]string{"image": "its image takes", "both": "its tree and its image take"}[e.Delivery]
+			if what == "" {
+				what = "its tree takes"
+			}
+			fmt.Fprintf(w, "  %-12s  %-14s %s %s%s, %s%s\n", e.Name, e.Platform, what, est, countedText(e.Inodes, "inode"), est, bytesText(e.Bytes))
 		}
 		for _, c := range e.Conflicts {
 			fmt.Fprintf(w, "  %-12s  %-14s conflict: %s\n", e.Name, e.Platform, c)
@@ -87,7 +107,7 @@ func (a *app) dryRun(r *api.PrepareResult, verbose bool) error {
 	fmt.Fprintf(w, "on the store: %s%s, %s%s", about, countedText(d.Inodes, "inode"), about, bytesText(d.Bytes))
 	switch {
 	case d.Estimated && len(d.Fetch) == 0:
-		fmt.Fprint(w, " (an estimate: Python sources are yet to be compiled)")
+		fmt.Fprint(w, " (an estimate: images are yet to be packed, or Python sources to be compiled)")
 	case d.Estimated:
 		fmt.Fprintf(w, " (an estimate: packages that are not there yet: %d; their conflicts and scripts show once they are)", len(d.Fetch))
 	}
