@@ -58,6 +58,8 @@ type Job struct {
 	Work string
 	// Out is the file to make. There must be nothing yet.
 	Out string
+	// Packed (may be nil) is called when the tree is not needed any more.
+	Packed func()
 }
 
 // Build makes an image and returns its Record. After an error Out may be there, in
@@ -80,6 +82,9 @@ func (t *Tool) Build(ctx context.Context, job Job) (*Record, error) {
 	}
 	if err := t.run(ctx, job.Tree, made); err != nil {
 		return nil, full(err, filepath.Dir(made), guess(job.Bytes))
+	}
+	if job.Packed != nil {
+		job.Packed()
 	}
 	if made == job.Out {
 		rec.SHA256, rec.Size, err = hashFile(ctx, made)

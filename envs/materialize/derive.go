@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/envs/image"
 )
@@ -37,14 +39,16 @@ func (m *madeImage) remove() error {
 
 // makeImage makes an image of the tree, which has this digest and so many bytes in
 // its files. The caller removes what is returned, also with an error.
-func makeImage(ctx context.Context, store *cache.Store, req *Request, tree, digest string, bytes int64) (*madeImage, error) {
+//
+// packed (may be nil) is called when the tree is not needed any more.
+func makeImage(ctx context.Context, store *cache.Store, req *Request, tree, digest string, bytes int64, packed func()) (*madeImage, error) {
 	m := &madeImage{}
 	dir, err := store.StoreTempDir("image")
 	if err != nil {
 		return m, err
 	}
 	m.dirs, m.path = append(m.dirs, dir), filepath.Join(dir, req.ID+".sqfs")
-	job := image.Job{Tree: tree, Digest: digest, Bytes: bytes, Out: m.path}
+	job := image.Job{Tree: tree, Digest: digest, Bytes: bytes, Out: m.path, Packed: packed}
 	if store.BuildsApart() {
 		if job.Work, err = store.TempDir("image"); err != nil {
 			return m, err
@@ -109,7 +113,7 @@ func (p *Plan) bytes() (all, written int64) {
 // was made.
 func deriveImage(ctx context.Context, store *cache.Store, req *Request, have *Meta) (_ *Meta, err error) {
 	tree := store.TreePath(req.Platform, req.ID)
-	made, err := makeImage(ctx, store, req, tree, have.TreeDigest, have.Bytes)
+	made, err := makeImage(ctx, store, req, tree, have.TreeDigest, have.Bytes, nil)
 	defer func() { err = errors.Join(err, made.remove()) }()
 	if err != nil {
 		return nil, err
@@ -140,7 +144,14 @@ func publish(ctx context.Context, store *cache.Store, req *Request, have, meta *
 		meta.Image, meta.Delivered = have.Image, image.Image
 	}
 	if req.Delivery.WantsImage() && !hasImage {
-		made, err := makeImage(ctx, store, req, staging, meta.TreeDigest, meta.Bytes)
+		var packed func()
+		if !req.Delivery.WantsTree() {
+			// It goes while the image is hashed and made durable.
+			var gone errgroup.Group
+			defer func() { err = errors.Join(err, gone.Wait()) }()
+			packed = func() { gone.Go(func() error { return removeTree(staging) }) }
+		}
+		made, err := makeImage(ctx, store, req, staging, meta.TreeDigest, meta.Bytes, packed)
 		defer func() { err = errors.Join(err, made.remove()) }()
 		if err != nil {
 			return err

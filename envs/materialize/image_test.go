@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/hpcenv/hpcenv/envs/image"
 	"github.com/hpcenv/hpcenv/envs/materialize"
 	"github.com/hpcenv/hpcenv/internal/condatest"
+	"github.com/hpcenv/hpcenv/internal/faultfs"
 )
 
 // images is the host's mksquashfs; without it the test is skipped, loudly.
@@ -379,5 +381,49 @@ func makeImageAt(t *testing.T, text string) {
 	}
 	if _, _, err := materialize.Materialize(t.Context(), s, imageRequest(t, pkgs, image.Both)); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Storage that refuses or loses an operation leaves no image, and no part of one.
+func TestImageOnFaultyStorage(t *testing.T) {
+	images(t)
+	for name, refuses := range map[string]func(op faultfs.Op) bool{
+		"rename of the image": func(op faultfs.Op) bool { return op.Name == "rename" && strings.HasSuffix(op.Path, ".sqfs") },
+		"rename of its record": func(op faultfs.Op) bool {
+			return op.Name == "rename" && strings.HasPrefix(op.Path, "store/meta/")
+		},
+		"its creation":  func(op faultfs.Op) bool { return op.Name == "create" && strings.HasSuffix(op.Path, ".sqfs") },
+		"its mode":      func(op faultfs.Op) bool { return op.Name == "setattr" && strings.HasSuffix(op.Path, ".sqfs") },
+		"its directory": func(op faultfs.Op) bool { return op.Name == "mkdir" && strings.HasPrefix(op.Path, "store/tmp/image-") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var on atomic.Bool
+			f := faultfs.Mount(t, faultfs.Options{Rules: []faultfs.Rule{func(op faultfs.Op) syscall.Errno {
+				if on.Load() && refuses(op) {
+					return syscall.EIO
+				}
+				return 0
+			}}})
+			s := storeAt(t, f.Dir)
+			if err := s.UseLocal(filepath.Join(t.TempDir(), "build")); err != nil {
+				t.Fatal(err)
+			}
+			pkgs := build(t, s, sample()...)
+			on.Store(true)
+			_, made, err := materialize.Materialize(t.Context(), s, imageRequest(t, pkgs, image.Image))
+			if !errors.Is(err, cache.ErrStore) || !errors.Is(err, syscall.EIO) || made {
+				t.Errorf("made %v, %v", made, err)
+			}
+			if _, err := materialize.Published(s, testID, testPlatform); !errors.Is(err, cache.ErrNotFound) {
+				t.Errorf("published: %v", err)
+			}
+			on.Store(false)
+			checkClean(t, s)
+			meta, _, err := materialize.Materialize(t.Context(), s, imageRequest(t, pkgs, image.Image))
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustMatch(t, s, meta)
+		})
 	}
 }
