@@ -20,7 +20,8 @@ func (s *Store) UseLocal(dir string) error {
 		return fmt.Errorf("%w: %q, where environments are to be built, is not an absolute path", ErrStore, dir)
 	}
 	dir = filepath.Clean(dir)
-	if dir == s.root || strings.HasPrefix(dir+"/", s.root+"/") || strings.HasPrefix(s.root+"/", dir+"/") {
+	within := func(path, of string) bool { return strings.HasPrefix(path+"/", strings.TrimSuffix(of, "/")+"/") }
+	if within(dir, s.root) || within(s.root, dir) {
 		return fmt.Errorf("%w: environments are to be built in %s, and the store is %s: neither may lie in the other; next: name a directory of the local disk", ErrStore, dir, s.root)
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 )
@@ -107,7 +108,11 @@ func (a *app) dryRun(r *api.PrepareResult, verbose bool) error {
 	fmt.Fprintf(w, "on the store: %s%s, %s%s", about, countedText(d.Inodes, "inode"), about, bytesText(d.Bytes))
 	switch {
 	case d.Estimated && len(d.Fetch) == 0:
-		fmt.Fprint(w, " (an estimate: images are yet to be packed, or Python sources to be compiled)")
+		what := "Python sources are yet to be compiled"
+		if slices.ContainsFunc(d.Environments, func(e api.DryRunEnvironment) bool { return e.Delivery == "image" || e.Delivery == "both" }) {
+			what = "how small an image is, packing tells"
+		}
+		fmt.Fprintf(w, " (an estimate: %s)", what)
 	case d.Estimated:
 		fmt.Fprintf(w, " (an estimate: packages that are not there yet: %d; their conflicts and scripts show once they are)", len(d.Fetch))
 	}
