@@ -69,7 +69,7 @@
 // user, IPC and process namespaces, which shared memory between ranks looks at, stay
 // what they are). stdout and stderr (up to 4 KiB) are the message of a failure.
 //
-//	hpcenv spank activate --store= --prefix-root= --run-dir= --job=N --step=N --nodeid=N --pin= --batch=0|1
+//	hpcenv spank activate --store= --prefix-root= --run-dir= --job=N --step=N --nodeid=N --pin= --batch=0|1 [--command=PROGRAM]
 //
 // As the user, in one task of the step and node, inside the step's limits, with the
 // task's environment, for activate_timeout at most. --pin is empty for a step that

@@ -36,6 +36,8 @@ iproute2             /usr/bin/ss                                 looking for lef
 curl                 /usr/bin/curl                               checks against local servers
 ca-certificates      /etc/ssl/certs/ca-certificates.crt          fetching over https
 xfsprogs            /usr/sbin/mkfs.xfs                          an XFS with reflinks in tests
+libopenmpi-dev       /usr/bin/mpicc                              site builds against an MPI, in tests
+openmpi-bin          /usr/bin/mpirun                             MPI programs on the cluster's nodes
 hyperfine            /usr/bin/hyperfine                          make bench-launch
 TABLE
 }

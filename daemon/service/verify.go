@@ -6,6 +6,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/materialize"
 	"github.com/hpcenv/hpcenv/envs/prepare"
+	"github.com/hpcenv/hpcenv/envs/sitebuild"
 )
 
 // Verify reads the trees and images of one environment, by id or unambiguous prefix
@@ -26,8 +27,15 @@ func (s *Service) Verify(ctx context.Context, id string) (*api.Verification, err
 		if err != nil {
 			return nil, err
 		}
-		for _, v := range all {
+		overlays, err := sitebuild.Verify(m.in, m.ID, m.Platform)
+		if err != nil {
+			return nil, err
+		}
+		for i, v := range all {
 			p := verified(m.Meta, v)
+			if i == 0 { // they are the environment's, in whatever form it is published
+				p.Damage, p.Same = append(p.Damage, overlays...), p.Same && len(overlays) == 0
+			}
 			out.Same = out.Same && p.Same
 			out.Platforms = append(out.Platforms, p)
 		}

@@ -61,6 +61,12 @@ type Request struct {
 	// called once if another process is at the same work.
 	Progress func(done, total int)
 	OnWait   func()
+	// OnMade (may be nil) is called with the plan of an environment that this call made
+	// and published.
+	OnMade func(*Plan)
+	// OnStaged (may be nil) is called, before an environment is published as an image
+	// alone, while its tree is still to be read at root. Its error ends the making.
+	OnStaged func(p *Plan, m *Meta, root string) error
 	// Provenance is noted in the Meta.
 	Provenance json.RawMessage
 }
@@ -136,21 +142,34 @@ func materializeLocked(ctx context.Context, store *cache.Store, req Request) (me
 			err = fmt.Errorf("%w: remove %s: %w", cache.ErrStore, staging, rerr)
 		}
 	}()
-	if meta, err = stage(ctx, store, &req, staging); err != nil {
+	meta, plan, err := stage(ctx, store, &req, staging)
+	if err != nil {
 		return nil, false, err
 	}
-	return meta, true, publish(ctx, store, &req, have, meta, staging)
+	if req.OnStaged != nil && !req.Delivery.WantsTree() {
+		if err := req.OnStaged(plan, meta, staging); err != nil {
+			return nil, false, err
+		}
+	}
+	if err := publish(ctx, store, &req, have, meta, staging); err != nil {
+		return nil, false, err
+	}
+	if req.OnMade != nil {
+		req.OnMade(plan)
+	}
+	return meta, true, nil
 }
 
-// stage makes the tree in staging, an empty directory, and returns its description.
-func stage(ctx context.Context, store *cache.Store, req *Request, staging string) (*Meta, error) {
+// stage makes the tree in staging, an empty directory, and returns its description
+// and its plan.
+func stage(ctx context.Context, store *cache.Store, req *Request, staging string) (*Meta, *Plan, error) {
 	prefix := store.Prefix(req.Platform, req.ID)
 	plan, err := NewPlan(prefix, req.Platform, req.Packages, req.Options)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := req.canRunScripts(plan); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	workers := req.Workers
 	if workers <= 0 {
@@ -158,18 +177,18 @@ func stage(ctx context.Context, store *cache.Store, req *Request, staging string
 	}
 	code, err := compile(ctx, store, plan, req)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := req.hasRoom(ctx, store, plan); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	tree, err := plan.write(ctx, store, staging, workers, req.Progress)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	tree, scripts, err := runScripts(ctx, store, plan, req, staging, tree)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	meta := newMeta(*req, plan, tree.result())
 	meta.ByteCode, meta.Scripts, meta.AllowedScripts = code, scripts, req.Options.Scripts
@@ -179,10 +198,10 @@ func stage(ctx context.Context, store *cache.Store, req *Request, staging string
 	}
 	if req.Static != nil {
 		if meta.Activation, err = req.Static(staging, prefix); err != nil {
-			return nil, fmt.Errorf("activation: %w", err)
+			return nil, nil, fmt.Errorf("activation: %w", err)
 		}
 	}
-	return meta, nil
+	return meta, plan, nil
 }
 
 // newMeta fills in what is known of the environment, its activation excepted.

@@ -133,10 +133,5 @@ func unpack(to string, e *image.Entry, content io.Reader) error {
 	if content == nil {
 		return os.Symlink(e.Target, to)
 	}
-	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, content)
-	return errors.Join(err, f.Close())
+	return writeOut(to, e, content)
 }

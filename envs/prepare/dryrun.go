@@ -80,6 +80,9 @@ func (r *run) dryRun(targets []target, need *shelf, missing []locked, res *Resul
 		}
 		// The archive, the manifest, and the contents.
 		d.Inodes += 2 + files
+		if !p.modules() {
+			d.Inodes++ // the facts of its programs and libraries
+		}
 		contents += files
 		d.Bytes += size + int64(files*recordBytesPerFile) + int64(float64(size)*unpackedPerPacked)
 	}
@@ -101,7 +104,7 @@ func (r *run) dryRun(targets []target, need *shelf, missing []locked, res *Resul
 			made[key] = true
 			d.Inodes += out.Inodes
 			if e.derived == nil {
-				d.Inodes += 2 // its description in meta/
+				d.Inodes += 3 // its description in meta/, and what it asks of a node
 			}
 			d.Bytes += out.Bytes
 			d.Estimated = d.Estimated || out.Estimated

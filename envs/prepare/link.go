@@ -104,7 +104,7 @@ func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Ma
 	if out.Meta != nil {
 		r.noteScripts(t.env, t.subdir, out.Meta, false)
 		r.noteOverlaps(t.env, t.subdir, out.Meta)
-		return nil
+		return r.needsOfOld(ctx, t.env, out.Meta)
 	}
 	provenance, err := json.Marshal(struct {
 		Program string `json:"program"`
@@ -122,6 +122,8 @@ func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Ma
 		return fmt.Errorf("environment %q for %s: %w", t.env, t.subdir, err)
 	}
 	r.progress.send(Event{Type: EventLink, Environment: t.env, Platform: t.subdir})
+	var plan *materialize.Plan
+	told := false
 	meta, made, err := materialize.Materialize(ctx, r.deps.Store, materialize.Request{
 		ID: t.id, Platform: t.subdir, Environment: t.env, LockDigest: r.digest,
 		Delivery: r.deps.Delivery, Images: r.deps.Images, FromTree: out.derived != nil,
@@ -132,9 +134,24 @@ func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Ma
 			r.progress.send(Event{Type: EventWait, Environment: t.env, Platform: t.subdir,
 				Text: fmt.Sprintf("%s for %s is being made by another request; waiting", t.env, t.subdir)})
 		},
+		OnMade: func(p *materialize.Plan) { plan = p },
+		OnStaged: func(p *materialize.Plan, m *materialize.Meta, root string) error {
+			told = true
+			return r.needsIn(ctx, t.env, m, root, p, t.platform)
+		},
 	})
 	if err != nil {
 		return fmt.Errorf("environment %q for %s: %w", t.env, t.subdir, err)
+	}
+	if told {
+		// It was, while there was a tree.
+	} else if plan != nil {
+		err = r.needsOf(ctx, t.env, meta, plan, t.platform)
+	} else { // others made it, or died before they knew
+		err = r.needsOfOld(ctx, t.env, meta)
+	}
+	if err != nil {
+		return err
 	}
 	out.Meta, out.New = meta, made
 	r.noteScripts(t.env, t.subdir, meta, made)

@@ -15,6 +15,7 @@ import (
 	"github.com/hpcenv/hpcenv/envs/activation"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/materialize"
+	"github.com/hpcenv/hpcenv/envs/sitebuild"
 	"github.com/hpcenv/hpcenv/hooks/prepared"
 )
 
@@ -29,6 +30,8 @@ type resolved struct {
 	digest   string
 	// trees are the environment's local source trees.
 	trees []lockfile.SourceTree
+	// built is what the site built for it.
+	built *sitebuild.Record
 	// overlay is the directory of what the user's own projects add; "" = nothing.
 	overlay string
 }
@@ -106,7 +109,14 @@ func (o Options) fromPart(r *resolved, files prepared.Store) (bool, error) {
 	if err != nil {
 		return false, storeError(o.Store, err)
 	}
-	r.store, r.group, r.trees = files.Root, files.Group, env.Trees
+	built, err := files.SiteBuilds(env.ID, o.Platform)
+	if err != nil {
+		return false, storeError(o.Store, err)
+	}
+	if built.Pending() {
+		return false, nil // the service waits for it
+	}
+	r.store, r.group, r.trees, r.built = files.Root, files.Group, env.Trees, built
 	return true, nil
 }
 
@@ -165,6 +175,9 @@ func (o Options) prepare(ctx context.Context, r *resolved) error {
 		if !has { // until images can be mounted
 			return api.Errorf(api.ExitFailed, "environment %q (%s) is published as an image only, and programs run in trees so far\nnext: hpcenv prepare --delivery both in a store of your own (unset HPCENV_DELIVERY), or ask the administrator for the delivery both (hpcenvd.yaml)", o.Environment, id[:min(8, len(id))])
 		}
+	}
+	if r.built, err = files.SiteBuilds(id, o.Platform); err != nil {
+		return storeError(r.store, err)
 	}
 	sum := sha256.Sum256(o.Request.Lock)
 	env, err := files.Environment(hex.EncodeToString(sum[:]), o.Environment)

@@ -37,13 +37,22 @@ func (c *cluster) commands(t *testing.T) map[string]func(ts *testscript.TestScri
 		"cover":          c.cmdCover,
 		"closed-project": c.cmdClosedProject(t),
 		"build-account":  c.cmdBuildAccount(t),
+		"site-builds":    c.cmdSiteBuilds(t),
+		"mend":           c.cmdMend,
 		"python-project": c.cmdPythonProject(t),
 		"trace":          c.cmdTrace,
 		"mixed-project":  c.cmdMixedProject(t),
 		"facts":          c.cmdFacts,
+		"floor-project":  c.cmdFloorProject(t),
 		"page":           c.cmdPage,
 		"settings":       c.cmdSettings,
 		"gpu-driver":     c.cmdGPUDriver,
+		"smoke-project":  c.cmdSmokeProject(t),
+		"gpu-node":       c.cmdGPUNode,
+		"state":          c.cmdState,
+		"reason":         c.cmdReason,
+		"hook":           c.cmdHook,
+		"site-conf":      c.cmdSiteConf,
 	}
 }
 
