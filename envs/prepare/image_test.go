@@ -44,6 +44,21 @@ func TestDemoAsImages(t *testing.T) {
 		t.Errorf("again: %+v, %v", again, err)
 	}
 	host := res.Environments[0]
+	// What it asks of a node was read from the staged tree; the image tells the same.
+	path := deps.Store.NeedsPath(host.ID, host.Platform)
+	staged, err := os.ReadFile(path)
+	if err == nil {
+		err = os.Remove(path)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(context.Background(), deps, demoRequest(t), nil); err != nil {
+		t.Fatal(err)
+	}
+	if unpacked, err := os.ReadFile(path); err != nil || string(unpacked) != string(staged) {
+		t.Errorf("read from the image it is another (%v):\n%.500s\nnot\n%.500s", err, unpacked, staged)
+	}
 	if host.Platform != "linux-64" || os.Getuid() != 0 {
 		t.Skip("NOT MOUNTED: root on x86-64 is needed to have the kernel read the image")
 	}
