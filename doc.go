@@ -24,8 +24,10 @@
 //	slurm/queries            what Slurm says of its nodes and partitions
 //	slurm/hostlist           Slurm's way to write names of nodes
 //	slurm/scope              which nodes a submission can land on
+//	slurm/shortjob           a command as a job of its own, never left behind
 //	slurm/clustertest        stories on a real cluster (scopetest: slurm/scope on one)
 //	slurm/launchbench        what a launch costs
+//	hooks/checkup            a node and what it can run, for a person
 //	hooks/facts              what a node is: archgen (its data on processors), factstest (recorded nodes),
 //	                         factstree (unpacks one)
 //	hooks/gpu                the health of a node's GPUs (gputest: drivers from tables)
@@ -39,6 +41,7 @@
 //	hooks/preflight          whether a node can run an environment, before a launch
 //	hooks/prepared           what a store holds, by its files
 //	hooks/selection          which environment each kind of node gets
+//	hooks/smoke              every module of an environment, tried on a node
 //	hooks/snapshot           what the cluster's nodes are, as published
 //	hooks/wrapper            run, shell and shell-hook, without the plugin
 //	envs/activation          what activation changes, as a patch
@@ -90,6 +93,7 @@
 // For tests and benchmarks:
 //
 //	internal/arch            which rooms may import which
+//	internal/elftest         small ELF files for tests
 //	internal/channelservers  real servers of channels: s3, oci, tokens
 //	internal/condatest       small conda packages
 //	internal/faultfs         slow and failing file systems

@@ -117,6 +117,28 @@ func TestSiteBuilds(t *testing.T) {
 	}
 }
 
+// The declarations in the administrators' guide are ones that can be used.
+func TestTheGuide(t *testing.T) {
+	data, err := os.ReadFile("../../contrib/administrators.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, found := strings.Cut(string(data), "## Site builds\n")
+	if !found {
+		t.Fatal("no site builds in the guide")
+	}
+	_, example, _ = strings.Cut(example, "    scripts:\n")
+	example, _, _ = strings.Cut(example, "\n\n")
+	example = strings.ReplaceAll("store: /s\nscripts:\n"+strings.ReplaceAll("\n"+example, "\n    ", "\n"), "…", strings.Repeat("ab", 32))
+	c, err := load(t, example, nil)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, example)
+	}
+	if len(c.SiteBuilds) != 2 || c.SiteBuilds[0].Conduit != "ofi" || c.SiteBuilds[1].Nodes[1].Platform != "linux-aarch64" || c.SiteBuilds[0].Time != 20*time.Minute {
+		t.Errorf("%+v", c.SiteBuilds)
+	}
+}
+
 // The example that administrators start from holds every key, and is the
 // defaults.
 func TestTheExample(t *testing.T) {

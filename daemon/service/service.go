@@ -153,7 +153,7 @@ func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report f
 	case err != nil:
 		return nil, OfLock(err, req.Lock)
 	}
-	built, err := s.siteBuilds(ctx, deps.Store, res, report)
+	built, err := s.siteBuilds(ctx, deps.Store, res, req.Offline, report)
 	if err != nil {
 		return nil, err
 	}

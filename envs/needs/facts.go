@@ -1,14 +1,16 @@
 package needs
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"reflect"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -18,18 +20,12 @@ import (
 	"github.com/hpcenv/hpcenv/envs/elf"
 )
 
-// fact is what is known of a content that begins as an ELF file.
+// fact is what is known of a content that begins as an ELF file: facts, or the problem of
+// a broken file.
 type fact struct {
-	Content string `json:"content"`
-	// Facts, or the problem of a broken file.
-	Facts   *elf.Facts `json:"elf,omitempty"`
-	Problem string     `json:"problem,omitempty"`
-}
-
-// kept is the first line of a package's facts; so many lines of facts follow.
-type kept struct {
-	Package  string `json:"package"`
-	Contents int    `json:"contents"`
+	Content string
+	Facts   *elf.Facts
+	Problem string
 }
 
 // factsOf returns the facts of each package's ELF files by content. nil stands for a
@@ -94,9 +90,9 @@ func factsOfOne(store *cache.Store, m *cache.Manifest) (map[string]fact, error) 
 	if len(facts) == 0 {
 		return facts, nil // a file of its own would say no more than the manifest
 	}
-	data, ok, err := encodeFacts(m.SHA256, facts)
-	if !ok || err != nil {
-		return facts, err
+	data, ok := encodeFacts(m.SHA256, facts)
+	if !ok {
+		return facts, nil
 	}
 	return facts, store.KeepFile(path, 0o444, data)
 }
@@ -104,23 +100,19 @@ func factsOfOne(store *cache.Store, m *cache.Manifest) (map[string]fact, error) 
 // problem is what is wrong with a broken file, without where it was read.
 func problem(text, path string) string { return strings.TrimPrefix(text, path+": ") }
 
-// replaced is what JSON makes of bytes that are no UTF-8.
-var replaced = []byte(`\ufffd`)
-
 // encodeFacts writes facts as lines. ok is false if they would come back as others: a
-// file's names are no UTF-8.
-func encodeFacts(pkg string, facts map[string]fact) (data []byte, ok bool, err error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	if err := enc.Encode(kept{Package: pkg, Contents: len(facts)}); err != nil {
-		return nil, false, fmt.Errorf("facts of %s: %w", pkg, err)
-	}
-	for _, f := range facts {
-		if err := enc.Encode(f); err != nil {
-			return nil, false, fmt.Errorf("facts of %s: %w", pkg, err)
+// file's names have bytes that separate here.
+func encodeFacts(pkg string, facts map[string]fact) (data []byte, ok bool) {
+	data = fmt.Appendf(nil, "%s\t%d\n", pkg, len(facts))
+	for _, content := range slices.Sorted(maps.Keys(facts)) {
+		before := len(data)
+		data = appendFact(data, content, facts[content])
+		line := string(data[before : len(data)-1])
+		if again, is := parseFact(line); !is || strings.Contains(line, "\n") || !reflect.DeepEqual(again, facts[content]) {
+			return nil, false
 		}
 	}
-	return b.Bytes(), !bytes.Contains(b.Bytes(), replaced), nil
+	return data, true
 }
 
 // readFacts reads what was kept of a package; nil if there is nothing, or if a power
@@ -133,25 +125,27 @@ func readFacts(path, pkg string) (map[string]fact, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", cache.ErrStore, err)
 	}
-	return decodeFacts(data, pkg), nil
+	return decodeFacts(string(data), pkg), nil
 }
 
-func decodeFacts(data []byte, pkg string) map[string]fact {
-	line, data, _ := bytes.Cut(data, []byte("\n"))
-	var k kept
-	if json.Unmarshal(line, &k) != nil || k.Package != pkg || k.Contents != bytes.Count(data, []byte("\n")) {
+func decodeFacts(data, pkg string) map[string]fact {
+	head, data, _ := strings.Cut(data, "\n")
+	head, count, _ := strings.Cut(head, "\t")
+	n, err := strconv.Atoi(count)
+	if err != nil || head != pkg || n != strings.Count(data, "\n") {
 		return nil
 	}
-	facts := make(map[string]fact, k.Contents)
-	for range k.Contents {
-		line, data, _ = bytes.Cut(data, []byte("\n"))
-		var f fact
-		if json.Unmarshal(line, &f) != nil || f.Facts == nil && f.Problem == "" {
+	facts := make(map[string]fact, n)
+	for range n {
+		var line string
+		line, data, _ = strings.Cut(data, "\n")
+		f, ok := parseFact(line)
+		if !ok {
 			return nil
 		}
 		facts[f.Content] = f
 	}
-	if len(data) > 0 || len(facts) != k.Contents {
+	if len(data) > 0 || len(facts) != n {
 		return nil
 	}
 	return facts

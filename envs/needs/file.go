@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"reflect"
 
 	"github.com/hpcenv/hpcenv/envs/elf"
 	"github.com/hpcenv/hpcenv/envs/requirement"
@@ -46,11 +47,14 @@ func (n *Needs) Encode() ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	head := Head{Version: n.Version, Extractor: n.Extractor, Requirements: n.Requirements, Page: n.Page}
-	if err := errors.Join(enc.Encode(head), enc.Encode(n)); err != nil {
+	if err := errors.Join(enc.Encode(n.head()), enc.Encode(n)); err != nil {
 		return nil, fmt.Errorf("what an environment asks of a node: %w", err)
 	}
 	return b.Bytes(), nil
+}
+
+func (n *Needs) head() *Head {
+	return &Head{Version: n.Version, Extractor: n.Extractor, Requirements: n.Requirements, Page: n.Page}
 }
 
 // Decode reads what Encode wrote. Errors are of class ErrVersion or ErrBroken.
@@ -59,15 +63,16 @@ func Decode(data []byte) (*Needs, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := decodeHead(line); err != nil {
+	head, err := decodeHead(line)
+	if err != nil {
 		return nil, err
 	}
 	n := new(Needs)
 	if err := json.Unmarshal(rest, n); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBroken, err)
 	}
-	if n.Version != Version {
-		return nil, fmt.Errorf("%w: its lines are of different versions", ErrBroken)
+	if !reflect.DeepEqual(head, n.head()) {
+		return nil, fmt.Errorf("%w: its lines do not belong together", ErrBroken)
 	}
 	for at, facts := range n.Prefix.Objects {
 		if facts == nil {

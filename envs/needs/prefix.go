@@ -32,6 +32,11 @@ func prefixOf(l *elf.Listing, facts map[string]*elf.Facts, modules []elf.Module)
 		for _, at := range append([]string{m.Path}, m.Links...) {
 			r.file(at)
 		}
+		// What opens it lies in the directory above, with libraries that are loaded by
+		// then: modules in wheels have no path to them.
+		if opener := path.Dir(path.Dir(m.Path)); opener != "." {
+			r.dir(opener, r.nameList)
+		}
 	}
 	r.follow()
 	for dir, names := range r.out.Dirs {
@@ -59,7 +64,17 @@ type reach struct {
 
 // file takes a file in under the path at which it is opened. Nothing is there, or it is
 // no ELF file: whoever meets it reads it in the prefix.
+//
+// $ORIGIN is the directory of the path that was opened, not of where the file's own links
+// lead. How that directory is spelled does not matter: what follows it is looked for
+// where its links lead.
 func (r *reach) file(at string) {
+	origin, passed, ok := r.Resolve(originOf(at))
+	if !ok {
+		return
+	}
+	r.pass(passed)
+	at = origin + "/" + path.Base(at)
 	real, passed, ok := r.Resolve(at)
 	if !ok {
 		return
@@ -67,18 +82,14 @@ func (r *reach) file(at string) {
 	r.pass(passed)
 	r.list(path.Dir(real))
 	facts := r.facts[real]
-	if facts == nil {
-		return
-	}
-	if key := originOf(at) + "\x00" + real; !r.seen[key] {
+	if key := origin + "\x00" + real; facts != nil && !r.seen[key] {
 		r.seen[key] = true
 		r.out.Objects[real] = facts
 		r.queue = append(r.queue, at)
 	}
 }
 
-// originOf is what $ORIGIN stands for in a file: the directory of the path that was
-// opened, not of where links lead.
+// originOf is the directory of a path.
 func originOf(at string) string {
 	if i := strings.LastIndexByte(at, '/'); i >= 0 {
 		return at[:i]
@@ -141,27 +152,24 @@ func (r *reach) follow() {
 // dir is searched from now on, for names that were met before.
 func (r *reach) dir(at string, names []string) {
 	real, passed, ok := r.Resolve(at)
-	if ok && len(passed) == 0 {
-		at = real
-	}
-	if slices.Contains(r.dirs, at) {
+	r.pass(passed)
+	if ok && slices.Contains(r.dirs, real) {
 		return
 	}
-	r.pass(passed)
 	if !ok {
 		if clean := path.Clean(at); len(passed) == 0 && clean != ".." && !strings.HasPrefix(clean, "../") {
 			r.out.Dirs[clean] = []string{} // the prefix does not have it
 		}
 		return
 	}
-	r.dirs = append(r.dirs, at)
+	r.dirs = append(r.dirs, real)
 	r.list(real)
 	for _, name := range names {
-		r.file(at + "/" + name)
+		r.file(real + "/" + name)
 	}
 	const levels = "glibc-hwcaps"
 	for _, level := range r.Subdirs(path.Join(real, levels)) {
-		r.dir(at+"/"+levels+"/"+level, names)
+		r.dir(real+"/"+levels+"/"+level, names)
 	}
 }
 

@@ -99,6 +99,9 @@ func TestText(t *testing.T) {
 		{blind, requirement.Requirement{Spec: "__cuda_arch >=9.0", Source: requirement.Depends, Packages: []string{"a 1"}}, "has driver 700.1, and no GPU of a known compute capability (no __cuda_arch), needs __cuda_arch >=9.0 (a 1)"},
 		{guess, requirement.Requirement{Spec: "__cuda >=12", Source: requirement.Depends, Packages: []string{"legate 25.3"}}, "is taken to have __cuda in a version that fits, as its own is not known, needs __cuda >=12 (legate 25.3)"},
 		{guess, requirement.Requirement{Spec: "__glibc >=2.17", Source: requirement.Wheel, Packages: []string{"numpy 2"}}, "is taken to have __glibc, of which nothing is known, needs __glibc >=2.17 (numpy 2)"},
+		{cpu, requirement.Requirement{Spec: "__glibc >=2.34", Source: requirement.Files, Packages: []string{"foo 1.2"}, File: "lib/libfoo.so"}, "has glibc 2.17, needs __glibc >=2.34 (lib/libfoo.so of foo 1.2)"},
+		{cpu, requirement.Requirement{Spec: "__glibc >=2.34", Source: requirement.Files, File: "bin/made"}, "has glibc 2.17, needs __glibc >=2.34 (bin/made)"},
+		{guess, requirement.Requirement{Spec: "__glibc >=2.34", Source: requirement.Files, File: "bin/made"}, "is taken to have __glibc, of which nothing is known, needs __glibc >=2.34 (bin/made)"},
 		{cpu, requirement.Requirement{Spec: "__cuda >=12", Source: requirement.Constrains, Packages: []string{"ucx 1"}}, "has no __cuda, so that __cuda >=12 does not bind it (ucx 1)"},
 	} {
 		if got := requirement.Text(c.r, requirement.Check(c.r, c.node), c.node); got != c.want {
@@ -242,13 +245,14 @@ func TestTexts(t *testing.T) {
 		{Spec: "__cuda  >=12", Source: requirement.Constrains, Packages: []string{"cuda-version 12.9"}},
 		{Spec: "__cuda >=12.2", Source: requirement.Manifest},
 		{Spec: "__cuda >>12", Source: requirement.Depends, Packages: []string{"odd 3.1"}},
+		{Spec: "__glibc >=99", Source: requirement.Files, Packages: []string{"python 3.13.0"}, File: "bin/python"},
 	} {
 		list = append(list, requirement.Judged{Requirement: r, Verdict: requirement.Check(r, n)})
 	}
 	got := requirement.Texts(list, n)
 	if len(got) != 3 || !strings.Contains(got[0], "odd 3.1") ||
 		got[1] != "has driver 520.61.05, needs >= 525.60.13 (cuda-version 12.9, cupy 13.4.1) and >= 535.54.03 (the manifest's system requirements)" ||
-		got[2] != "has glibc "+n.Virtuals["__glibc"].Version+", needs __glibc >=99 (python 3.13.0)" {
+		got[2] != "has glibc "+n.Virtuals["__glibc"].Version+", needs __glibc >=99 (python 3.13.0) and __glibc >=99 (bin/python of python 3.13.0)" {
 		t.Errorf("%q", got)
 	}
 	if got := requirement.Texts(list[:1], n); len(got) != 1 || got[0] != requirement.Text(list[0].Requirement, list[0].Verdict, n) {

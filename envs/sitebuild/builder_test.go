@@ -19,6 +19,9 @@ import (
 // before; the record names what a node needs, and the log is there.
 func TestBuiltOnce(t *testing.T) {
 	s := newSite(t)
+	if notes, err := s.builder.Missing(s.store, s.meta); err != nil || len(notes) != 1 || !strings.Contains(notes[0], "site build mpi for linux-64 is not made") || s.nodes.probes > 0 {
+		t.Errorf("missing: %v %v", notes, err)
+	}
 	notes, e := s.ensure()
 	if len(notes) != 0 || e.State != sitebuild.Built || e.Identity != "gcc 12" || e.Package != "legate-mpi-wrapper" || e.MPI != "openmpi" || len(e.Sources) != 1 || e.Script == "" {
 		t.Fatalf("%v %+v", notes, e)
@@ -45,6 +48,9 @@ func TestBuiltOnce(t *testing.T) {
 	}
 	if damage, err := sitebuild.Verify(s.store, id, platform); err != nil || len(damage) != 0 {
 		t.Errorf("verify: %v %v", damage, err)
+	}
+	if notes, err := s.builder.Missing(s.store, s.meta); err != nil || len(notes) != 0 {
+		t.Errorf("missing: %v %v", notes, err)
 	}
 	said := len(s.said)
 	if notes, again := s.ensure(); len(notes) != 0 || again.Overlay != e.Overlay || s.nodes.probes != 1 || len(s.nodes.builds) != 1 || len(s.said) != said {

@@ -18,6 +18,8 @@ type Environment struct {
 	Prefix string
 	// Manifest are requirements of the project beside those of the packages.
 	Manifest []requirement.Requirement
+	// Override is preflight.Input's.
+	Override func(string) (string, bool)
 	// Env looks up a variable of a program in it.
 	Env func(string) (string, bool)
 }
@@ -30,7 +32,7 @@ func (h *Host) Check(ctx context.Context, e Environment) *preflight.Report {
 func (h *Host) input(e Environment) *preflight.Input {
 	in := &preflight.Input{
 		Node: h.Node, Root: h.root, Facts: h.Facts, GPU: h.GPU, GPUProblem: h.GPUProblem,
-		Needs: e.Needs, Prefix: e.Prefix, Manifest: e.Manifest, Env: e.Env,
+		Needs: e.Needs, Prefix: e.Prefix, Manifest: e.Manifest, Env: e.Env, Override: e.Override,
 	}
 	if j := h.Job; j != nil {
 		in.WantsGPU, in.MultiNode, in.Granted = j.WantsGPU, j.Nodes > 1, h.granted()

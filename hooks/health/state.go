@@ -45,6 +45,26 @@ func StateOf(r *gpu.Record) State {
 	return s
 }
 
+// State of the node. Networks that programs cannot use are a warning: that is what the
+// node's jobs see of it, and not all of them need it.
+func (r *Result) State() State {
+	s := StateOf(r.GPU)
+	var parts []string
+	for _, n := range r.Facts.Networks {
+		if n.Barred != "" {
+			parts = append(parts, fmt.Sprintf("%s (%s) is up and cannot be used: %s", n.Device, n.Kind, n.Barred))
+		}
+	}
+	switch {
+	case len(parts) == 0:
+	case s.Level == gpu.OK:
+		s = State{gpu.Warn, oneLine(strings.Join(parts, "; "))}
+	case s.Level == gpu.Warn:
+		s.Reason = oneLine(s.Reason + "; " + strings.Join(parts, "; "))
+	}
+	return s
+}
+
 // maxReason is how long a reason may be: Slurm shows it in tables.
 const maxReason = 240
 

@@ -25,6 +25,8 @@ type decision struct {
 	// plan, and nothing was looked at.
 	facts *facts.Facts
 	node  *decider
+	// forced: it does not fit, which warnings tell, and was wanted all the same.
+	forced bool
 }
 
 // decide makes what this node gets the pin's Choice: from the node's own facts, which
@@ -61,7 +63,7 @@ func decide(ctx context.Context, p *pin.Pin, store, record string, env func(stri
 		}
 	}
 	if d.Forced {
-		out.warnings = d.Warnings
+		out.warnings, out.forced = d.Warnings, true
 	}
 	return out, nil
 }

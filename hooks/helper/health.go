@@ -48,7 +48,7 @@ func healthMain(ctx context.Context, args []string, stdout io.Writer) error {
 	// What users have asked for is done.
 	_, lookErr := look.Take(o.RunDir)
 	err = errors.Join(err, lookErr, look.Prepare(o.RunDir))
-	state := health.StateOf(r.GPU)
+	state := r.State()
 	if *unknown && state.Level == gpu.Unknown {
 		state.Level = gpu.Unhealthy
 	}

@@ -58,6 +58,10 @@ func (f *activateFlags) preflight(ctx context.Context, l *launched) ([]launch.Li
 	if o.Facts == nil {
 		o.Facts, _ = facts.Load(ctx, filepath.Join(f.runDir, facts.RecordFile)) // without a record they are read now
 	}
+	if nodes, ok := l.env("SLURM_JOB_NODELIST"); ok {
+		o.SameHost, err = l.pin.SameHostAs(o.Node, nodes)
+		note(err)
+	}
 	o.Needs, err = launch.Needs(l.place.files, l.pin.ID, hostPlatform())
 	note(err)
 	if n := l.on.node; n != nil && o.Needs != nil && (o.Needs.Stack.GPU || o.Needs.Stack.UsesGPU) {
@@ -66,6 +70,9 @@ func (f *activateFlags) preflight(ctx context.Context, l *launched) ([]launch.Li
 		o.CUDA = rules.CUDA()
 	}
 	out := policy.Judge(launch.Examine(ctx, o))
+	if l.on.forced {
+		out.Chosen()
+	}
 	told = append(told, out.Lines(told)...)
 	reported := out.Unhealthy && look.Leave(f.runDir, f.job) == nil
 	if len(out.Refused) == 0 {

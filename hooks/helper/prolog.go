@@ -52,7 +52,11 @@ func prologOrEpilog(ctx context.Context, verb string, args []string) error {
 	asked := false
 	err := within(prologTimeout, l.runDir, func() (err error) {
 		if verb == "prolog" {
-			return leavePin(l.runDir, job, wire)
+			if err := leavePin(l.runDir, job, wire); err != nil || wire == "" {
+				return err
+			}
+			// Without a place for requests launches only cannot ask for a look.
+			return look.Prepare(l.runDir)
 		}
 		if err = os.Remove(jobPinPath(l.runDir, job)); errors.Is(err, fs.ErrNotExist) {
 			err = nil
@@ -102,8 +106,7 @@ func leavePin(runDir, job, wire string) error {
 	if err := facts.OwnDirectory(runDir); err != nil {
 		return err
 	}
-	// Without a place for requests launches only cannot ask for a look.
-	return errors.Join(facts.WriteTrusted(path, []byte(wire)), look.Prepare(runDir))
+	return facts.WriteTrusted(path, []byte(wire))
 }
 
 func jobPinPath(runDir, job string) string { return filepath.Join(runDir, "job", job) }

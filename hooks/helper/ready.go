@@ -200,6 +200,9 @@ func (s *submission) pin(ctx context.Context, st *submitStore, c *chosen) (*pin.
 	if c.digest != "" && main.store.HasDescription(p.Lock, c.digest) {
 		p.Description = c.digest
 	}
+	if err := c.noteSameHost(p); err != nil {
+		return nil, err
+	}
 	var err error
 	p.Plan, err = c.plan.Pin(nil)
 	return p, err

@@ -43,11 +43,21 @@ func (o *Outcome) Refusal(at Place) string {
 		return fmt.Sprintf("%s; the site runs nothing that could not be checked; next: %s", Evidence(about), at.elsewhere("--env-check=warn runs it all the same"))
 	}
 	text := fmt.Sprintf("%s does not fit: %s", at.What, Evidence(about))
-	if len(at.Fitting) > 0 {
-		return fmt.Sprintf("%s\n  of this lock %s here; next: %s", text, verb(at.Fitting), at.elsewhere(at.option()+" takes it"))
+	own := ""
+	for _, f := range about {
+		if slices.Contains(remedied, f.ID) && f.Next != "" {
+			own += f.Next + "; or "
+		}
 	}
-	return fmt.Sprintf("%s; next: %s", text, at.elsewhere("--env-check=warn runs it all the same"))
+	if len(at.Fitting) > 0 {
+		return fmt.Sprintf("%s\n  of this lock %s here; next: %s%s", text, verb(at.Fitting), own, at.elsewhere(at.option()+" takes it"))
+	}
+	return fmt.Sprintf("%s; next: %s%s", text, own, at.elsewhere("--env-check=warn runs it all the same"))
 }
+
+// remedied are findings that have a remedy of their own, before any other node or
+// environment.
+var remedied = []string{"program", "gasnet", "mpi-wrapper", "bootstrap", "host-id"}
 
 func verb(list []string) string {
 	if len(list) == 1 {
@@ -87,12 +97,23 @@ var byKind = []string{
 	"copies", "wheel-ucx", "ucx-settings", "gasnet", "pmi",
 }
 
+// said tells whether a line has what a finding says. Of a driver and GPUs that do not
+// suffice the plan names the same packages, and the manifest with them, so that what the
+// node has is enough to know it by.
+func said(line string, f preflight.Finding) bool {
+	if strings.Contains(line, f.Evidence) {
+		return true
+	}
+	has, _, lacks := strings.Cut(f.Evidence, ", needs ")
+	return lacks && (f.ID == "cuda-driver" || f.ID == "cuda-compute") && strings.Contains(line, has+", needs ")
+}
+
 // Lines are what the user is told. known are lines that were made before: what they say
 // is not repeated.
 func (o *Outcome) Lines(known []Line) []Line {
 	var out []Line
 	for _, f := range o.Warned {
-		if slices.ContainsFunc(known, func(k Line) bool { return strings.Contains(k.Text, f.Evidence) }) {
+		if slices.ContainsFunc(known, func(k Line) bool { return said(k.Text, f) }) {
 			continue
 		}
 		text := "warning: " + f.Evidence

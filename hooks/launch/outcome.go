@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/hpcenv/hpcenv/hooks/preflight"
@@ -51,6 +52,16 @@ func (p Policy) Judge(r *preflight.Report) Outcome {
 		}
 	}
 	return out
+}
+
+// selected are findings that are made from the same things as the selection of an
+// environment for a kind of node.
+var selected = []string{"requirements", "glibc", "microarchitecture", "kernel", "page-size", "cuda-driver", "cuda-compute"}
+
+// Chosen leaves out of the warnings what was told already when the environment was
+// selected for the node in spite of it.
+func (o *Outcome) Chosen() {
+	o.Warned = slices.DeleteFunc(o.Warned, func(f preflight.Finding) bool { return slices.Contains(selected, f.ID) })
 }
 
 // Worst is the level that a refusal has.

@@ -87,7 +87,11 @@ func (in *Input) cudaNode() requirement.Node {
 	for _, d := range devices {
 		n.GPUs = append(n.GPUs, d.names...)
 	}
-	if _, has := n.Virtuals["__cuda"]; has && len(devices) > 0 {
+	told := false
+	if in.Override != nil {
+		_, told = in.Override("CONDA_OVERRIDE_CUDA_ARCH")
+	}
+	if _, has := n.Virtuals["__cuda"]; has && len(devices) > 0 && !told {
 		n.Virtuals["__cuda_arch"] = requirement.Virtual{Name: "__cuda_arch", Version: devices[0].compute.String(), Build: "0"}
 	}
 	return n
@@ -184,7 +188,7 @@ func (in *Input) forward(f *Finding, list []requirement.Judged, node requirement
 // dropped are GPUs that a driver of the node's branch does not serve any more.
 func (in *Input) dropped(node requirement.Node) []Finding {
 	d, ok := cuda.ParseDriver(node.Driver)
-	if !ok {
+	if !ok || !in.UsesGPU() {
 		return nil
 	}
 	var out []Finding

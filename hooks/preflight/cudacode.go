@@ -14,9 +14,10 @@ import (
 // cudaCode: files with code for GPUs of which none runs on those of this node. It is
 // believed only of files whose code was read to the end. A file that runs on other GPUs
 // alone is ordinary where a package has others beside it; a package without any file
-// that has code for this one is not.
+// that has code for this one is not. Of a step that uses no GPU
+// nothing is said.
 func cudaCode(_ context.Context, in *Input) ([]Finding, error) {
-	if in.Needs == nil {
+	if in.Needs == nil || !in.UsesGPU() {
 		return nil, nil
 	}
 	var out []Finding

@@ -20,8 +20,8 @@ func program(_ context.Context, in *Input) ([]Finding, error) {
 	if p.space != nil {
 		return []Finding{{ID: "program", Level: Fits, Evidence: file + " has all the libraries that it needs", File: file}}, nil
 	}
-	f := Finding{ID: "program", Level: Unfit, File: file, Evidence: in.lack(p.verdict), Act: User,
-		Next: "keep off such nodes (--exclude, --constraint), or take another environment of the lock; if the library belongs on every node, the administrator installs it"}
+	f := Finding{ID: "program", Level: Unfit, File: file, Evidence: in.lack(p.verdict, ""), Act: User,
+		Next: "add the package that has the library to the manifest (pixi add), or ask the administrator to install it on the nodes"}
 	if path, set := in.lookup("LD_LIBRARY_PATH"); set && path != "" {
 		without, _, err := p.begin("")
 		if err != nil {

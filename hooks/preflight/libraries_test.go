@@ -12,7 +12,7 @@ import (
 func TestProgram(t *testing.T) {
 	w, culprit := newWorld(t), randomLibrary()
 	w.python(culprit)
-	w.want("program", preflight.Unfit, "bin/python3.12 needs "+culprit+", which neither the environment nor n7 provides", "--exclude")
+	w.want("program", preflight.Unfit, "bin/python3.12 needs "+culprit+", which neither the environment nor n7 provides", "pixi add")
 	w.none("modules") // nothing more can be said
 
 	w = newWorld(t)

@@ -57,7 +57,7 @@ func (in *Input) group(of string, all []*judged) Finding {
 			loads++
 		case m.expected(in) || m.fabric():
 		default:
-			lacks = append(lacks, in.lack(m.Verdict))
+			lacks = append(lacks, in.lack(m.Verdict, m.Package))
 			f.Packages = append(f.Packages, packages(m.Package)...)
 			if f.File == "" {
 				f.File = m.Path

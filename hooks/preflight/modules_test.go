@@ -60,7 +60,7 @@ func TestModules(t *testing.T) {
 			if f.Level != preflight.Fits {
 				t.Errorf("%+v", f)
 			}
-		case f.Level != preflight.Warn || f.File != bad || f.Evidence != "UCX would run without 1 of its modules: "+bad+" → lib/"+ours+" needs "+culprit+", which neither the environment nor n7 provides":
+		case f.Level != preflight.Warn || f.File != bad || f.Evidence != "UCX would run without 1 of its modules: "+bad+" (pack 1.0) → lib/"+ours+" needs "+culprit+", which neither the environment nor n7 provides":
 			t.Errorf("%+v", f)
 		}
 	}
@@ -68,7 +68,7 @@ func TestModules(t *testing.T) {
 	w.in.Facts.GPU = &facts.GPU{Vendor: "nvidia"}
 	w.put("/dev/xpmem", nil)
 	for _, f := range w.found("modules") {
-		if strings.HasPrefix(f.Evidence, "UCX") && (!contains(f.Evidence, "without 3 of") || !contains(f.Evidence, "libuct_cuda.so needs libcuda.so.1") || !contains(f.Evidence, "libxpmem.so.0")) {
+		if strings.HasPrefix(f.Evidence, "UCX") && (!contains(f.Evidence, "without 3 of") || !contains(f.Evidence, "libuct_cuda.so (pack 1.0) needs libcuda.so.1") || !contains(f.Evidence, "libxpmem.so.0")) {
 			t.Errorf("%+v", f)
 		}
 	}
@@ -106,5 +106,5 @@ func TestModuleLacksAVersion(t *testing.T) {
 	w.put(module, w.compileUser(old))
 	w.versioned(old, "OLD_1")
 	w.put("/usr/lib/"+old, w.staged(old))
-	w.want("modules", preflight.Warn, module+" needs NEW_2, which /usr/lib/"+old+" does not have")
+	w.want("modules", preflight.Warn, module+" (pack 1.0) needs NEW_2, which /usr/lib/"+old+" does not have")
 }

@@ -163,16 +163,17 @@ func (in *Input) name() string {
 	return in.Node
 }
 
-// lack says why a file does not load: "lib/ucx/libuct_ib.so needs libibverbs.so.1, which
-// neither the environment nor n7 provides".
-func (in *Input) lack(v loader.Verdict) string {
-	var by string
+// lack says why a file of a package ("" = of none) does not load: "lib/ucx/libuct_ib.so
+// (ucx 1.19.0) needs libibverbs.so.1, which neither the environment nor n7 provides".
+func (in *Input) lack(v loader.Verdict, pkg string) string {
+	var chain []string
 	for i, file := range v.Chain {
-		if i > 0 {
-			by += " → "
+		if file = in.short(file); i == 0 {
+			file = by(file, pkg)
 		}
-		by += in.short(file)
+		chain = append(chain, file)
 	}
+	by := strings.Join(chain, " → ")
 	switch {
 	case v.Problem == loader.NoLibrary && by == "":
 		return in.short(v.Missing) + " is not there"
@@ -180,7 +181,7 @@ func (in *Input) lack(v loader.Verdict) string {
 		return by + " needs " + v.Missing + ", which neither the environment nor " + in.name() + " provides"
 	case v.Problem == loader.NoVersion:
 		return by + " needs " + v.Missing + ", which " + in.short(v.In) + " does not have"
-	case by == "" || in.short(v.Missing) == by:
+	case by == "":
 		return in.short(v.Missing) + " cannot be loaded: " + v.Why
 	}
 	return by + " needs " + in.short(v.Missing) + ", which cannot be loaded: " + v.Why

@@ -69,7 +69,7 @@ func (in *Input) absentOr(v loader.Verdict, file string) string {
 	if v.Problem == loader.NoLibrary && len(v.Chain) == 0 {
 		return in.short(file) + " does not exist on " + in.name()
 	}
-	return in.lack(v)
+	return in.lack(v, "")
 }
 
 // mpiWrapper: the site's MPI wrapper that the user named for Legate is there.

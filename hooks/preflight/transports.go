@@ -117,7 +117,7 @@ func (in *Input) over(p *process, kind string, fabrics []facts.Network) []Findin
 	}
 	f := Finding{ID: "transports", Level: Warn, Act: User, File: fails[0].Path, Packages: packages(fails[0].Package),
 		Next: "add the package that has what is missing to the manifest (rdma-core has the libraries of verbs), or ask the administrator to install it on the nodes"}
-	why := in.lack(fails[0].Verdict)
+	why := in.lack(fails[0].Verdict, fails[0].Package)
 	if len(loads) == 0 {
 		f.Evidence = fmt.Sprintf("%s would run over TCP instead of %s: %s", s.Family, net, why)
 	} else {

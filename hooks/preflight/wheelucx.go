@@ -3,6 +3,7 @@ package preflight
 import (
 	"bytes"
 	"context"
+	"debug/elf"
 	"fmt"
 	"path"
 	"regexp"
@@ -96,7 +97,7 @@ func (p *process) siteUCX() (lack, version string, err error) {
 			return "", "", err
 		}
 		if !v.Loads {
-			return in.lack(v), "", nil
+			return in.lack(v, ""), "", nil
 		}
 		ucp = found
 	}
@@ -119,7 +120,7 @@ func (p *process) siteVerbs(opened *loader.Space, dir string) (string, error) {
 		case v.Loads:
 			return "", nil
 		case v.Missing != module:
-			lack = p.in.lack(v)
+			lack = p.in.lack(v, "")
 		}
 	}
 	return lack, nil
@@ -128,17 +129,27 @@ func (p *process) siteVerbs(opened *loader.Space, dir string) (string, error) {
 // maxUCP bounds what is read of a libucp, which has a few MB with its symbols.
 const maxUCP = 64 << 20
 
-// versionText is a version as ucp_get_version_string has it in the library's data: with
-// three numbers, ended by a zero byte. Versions of symbols (GLIBC_2.3.4) have another
-// character before.
-var versionText = regexp.MustCompile(`[^0-9._A-Za-z-]?([0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3})\x00`)
+// versionText is a version as ucp_get_version_string returns it, among the library's
+// constants: three numbers and a zero byte.
+var versionText = regexp.MustCompile(`([0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3})\x00`)
 
-// ucxVersion reads the version of a libucp; "" = it does not tell, or not clearly: its
-// name is libucp.so.0.0.0 in every version.
+// ucxVersion reads the version of a libucp; "" = it does not tell, or not clearly. In
+// every version of UCX the file's name is libucp.so.0.0.0.
 func (p *process) ucxVersion(file string) (string, error) {
 	b, err := p.system.ReadFile(file, maxUCP)
 	if err != nil {
 		return "", fmt.Errorf("the site's UCX: %w", err)
+	}
+	f, err := elf.NewFile(bytes.NewReader(b))
+	if err != nil {
+		return "", fmt.Errorf("the site's UCX: %s: %w", file, err)
+	}
+	constants := f.Section(".rodata")
+	if constants == nil {
+		return "", nil
+	}
+	if b, err = constants.Data(); err != nil {
+		return "", fmt.Errorf("the site's UCX: %s: %w", file, err)
 	}
 	found := ""
 	for _, m := range versionText.FindAllSubmatchIndex(b, -1) {

@@ -2,20 +2,16 @@ package preflight_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/hpcenv/hpcenv/envs/elf"
 	"github.com/hpcenv/hpcenv/envs/needs"
 	"github.com/hpcenv/hpcenv/hooks/facts"
 	"github.com/hpcenv/hpcenv/hooks/preflight"
@@ -29,14 +25,14 @@ const (
 
 // world is a node's root with an environment in it, made of compiled files.
 type world struct {
-	t           *testing.T
+	t           testing.TB
 	root, stage string
 	in          *preflight.Input
 	env         map[string]string
 }
 
 // newWorld is a node with a C library and an environment with a Python that needs it.
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	skip := func(why string) {
 		if os.Getenv("HPCENV_REQUIRE_GCC") != "" {
@@ -151,6 +147,8 @@ func (w *world) python(needed ...string) {
 	b, err := os.ReadFile(filepath.Join(w.stage, "python"))
 	w.check(err)
 	w.put("bin/python3.12", b)
+	w.check(os.RemoveAll(filepath.Join(w.root, prefix, "bin/python")))
+	w.check(os.Symlink("python3.12", filepath.Join(w.root, prefix, "bin/python")))
 }
 
 // survey fills in what the environment's files need, and moves them out of the node:
@@ -169,60 +167,20 @@ func (w *world) survey() *needs.Needs {
 	return n
 }
 
-// needsOf is what a prefix needs, without packages.
-func needsOf(t *testing.T, top string) *needs.Needs {
+// needsOf is what a prefix needs; all of it is of one package.
+func needsOf(t testing.TB, top string) *needs.Needs {
 	t.Helper()
-	check := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+	n, err := needs.Of(context.Background(), &needs.Input{Root: top, Prefix: prefix, Subdir: "linux-64"})
+	if err != nil {
+		t.Fatal(err)
 	}
-	s, err := elf.Look(context.Background(), top, elf.Options{Machine: "x86_64", Prefix: prefix})
-	check(err)
-	modules, err := elf.Modules(top)
-	check(err)
-	n := &needs.Needs{Version: needs.Version, Extractor: elf.Extractor, Copies: s.Copies, Prefix: needs.Prefix{
-		Program: "bin/python3.12", Dirs: map[string][]string{}, Links: map[string]string{}, Objects: map[string]*elf.Facts{}}}
-	opened := map[string]bool{}
-	for _, m := range modules {
-		n.Modules = append(n.Modules, needs.Module{Module: m, Package: "pack 1.0"})
-		opened[m.Path] = true
+	for i := range n.Modules {
+		n.Modules[i].Package = "pack 1.0"
 	}
-	check(filepath.WalkDir(top, func(file string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(top, file)
-		if err != nil || d.IsDir() {
-			return err
-		}
-		dir := path.Dir(rel)
-		n.Prefix.Dirs[dir] = append(n.Prefix.Dirs[dir], path.Base(rel))
-		if d.Type()&fs.ModeSymlink != 0 {
-			n.Prefix.Links[rel], err = os.Readlink(file)
-			return err
-		}
-		f, err := elf.ReadFile(file)
-		if errors.Is(err, elf.ErrNotELF) {
-			return nil
-		}
-		n.Prefix.Objects[rel] = f
-		return err
-	}))
-	for _, l := range s.Node {
-		late := true
-		for file, f := range n.Prefix.Objects {
-			late = late && (opened[file] || !slices.Contains(f.Needed, l.Name))
-		}
-		n.Libraries = append(n.Libraries, needs.Library{Name: l.Name, Version: l.Version, File: l.File, Files: l.Files, Package: "pack 1.0", Module: late})
+	for i := range n.Libraries {
+		n.Libraries[i].Package = "pack 1.0"
 	}
 	return n
-}
-
-// network adds one to the node.
-func (w *world) network(n facts.Network) {
-	w.in.Facts.Networks = append(w.in.Facts.Networks, n)
 }
 
 // found makes the checks and returns the findings of one, all levels.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/hooks/checkup"
 	"github.com/hpcenv/hpcenv/hooks/facts"
 	launching "github.com/hpcenv/hpcenv/hooks/launch"
 	"github.com/hpcenv/hpcenv/hooks/look"
@@ -41,7 +42,7 @@ func (r *resolved) checking(o Options) *checking {
 // program. The error, a refusal, says why not and what to do.
 func (c *checking) run(ctx context.Context, prefix string, env []string, stderr io.Writer) error {
 	lookup := launching.Lookup(env)
-	if c == nil || !firstOfNode(lookup) {
+	if c == nil || !checkup.FirstOfNode(lookup) {
 		return nil
 	}
 	// In a job it is the job's choice, unless the command says another.
@@ -58,8 +59,14 @@ func (c *checking) run(ctx context.Context, prefix string, env []string, stderr 
 	if err != nil {
 		fmt.Fprintf(stderr, "%snote: %v\n", label, err)
 	}
-	if c.Mode != "" {
+	_, inJob := lookup("SLURM_JOB_ID")
+	switch {
+	case c.Mode != "":
 		policy.Check = c.Mode
+	case !inJob && policy.Check == selection.Strict:
+		// A login host need not be like the nodes that the environment is for: there who
+		// names one gets it.
+		policy.Check = selection.Warn
 	}
 	if policy.Check == selection.Off {
 		return nil
@@ -85,7 +92,7 @@ func (c *checking) run(ctx context.Context, prefix string, env []string, stderr 
 		fmt.Fprintln(stderr, label+line.Text)
 	}
 	id, _ := lookup("SLURM_JOB_ID")
-	reported := out.Unhealthy && id != "" && look.Leave(o.RunDir, id) == nil
+	reported := out.Unhealthy && inJob && look.Leave(o.RunDir, id) == nil
 	if len(out.Refused) == 0 {
 		return nil
 	}
@@ -94,18 +101,4 @@ func (c *checking) run(ctx context.Context, prefix string, env []string, stderr 
 		text = node + ": " + text
 	}
 	return api.Errorf(api.ExitNoFit, "%s", strings.ReplaceAll(text, "; next: ", "\nnext: "))
-}
-
-// localRanks number the processes of one host, those of a launcher within a step before
-// the step's own.
-var localRanks = []string{"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}
-
-// firstOfNode: this process speaks for all of its launch on this host.
-func firstOfNode(env func(string) (string, bool)) bool {
-	for _, name := range localRanks {
-		if v, _ := env(name); v != "" {
-			return v == "0"
-		}
-	}
-	return true
 }

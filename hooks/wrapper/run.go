@@ -129,8 +129,10 @@ func (j job) become(ctx context.Context, stderr io.Writer) (int, error) {
 	if err != nil {
 		return failed(err)
 	}
-	if err := j.Check.run(ctx, j.Input.Prefix, res.Env, stderr); err != nil {
-		return failed(err)
+	if len(res.Patch.Ops) > 0 { // else it is active: who made it so has checked
+		if err := j.Check.run(ctx, j.Input.Prefix, res.Env, stderr); err != nil {
+			return failed(err)
+		}
 	}
 	printNotes(stderr, res.Notes)
 	argv, env := j.Argv, res.Env

@@ -3,6 +3,8 @@
 package clustertest
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -61,6 +63,23 @@ func (c *cluster) cmdSiteConf(ts *testscript.TestScript, neg bool, args []string
 		path = filepath.Join(c.state, "login/etc-hpcenv/hpcenv.conf")
 	}
 	c.change(ts, path, func(text string) string { return text + args[1] + "\n" })
+}
+
+// facts-override NODE JSON: the site's own word for what the node is (/etc/hpcenv), until
+// the story ends; the command returns when the daemon has published it.
+func (c *cluster) cmdFactsOverride(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: facts-override NODE JSON")
+	}
+	path := filepath.Join(c.state, "nodes", args[0], "etc-hpcenv/facts.json")
+	ts.Check(os.WriteFile(path, []byte(args[1]+"\n"), 0o644))
+	ts.Defer(func() {
+		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+			ts.Check(err) // given twice, it is removed twice
+		}
+		ts.Check(c.become(args[0], c.tree(args[0])))
+	})
+	ts.Check(c.become(args[0], c.tree(args[0])))
 }
 
 // change a file until the story ends.

@@ -30,6 +30,11 @@ func (c Client) Availability(ctx context.Context, node string) (Availability, er
 	if err != nil {
 		return Availability{}, err
 	}
+	return ParseAvailability(out, node)
+}
+
+// ParseAvailability reads the output of `scontrol show node NODE --oneliner`.
+func ParseAvailability(out []byte, node string) (Availability, error) {
 	nodes, err := ParseNodes(out)
 	if err != nil {
 		return Availability{}, err

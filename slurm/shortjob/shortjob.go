@@ -25,7 +25,9 @@ import (
 
 // Job to be run.
 type Job struct {
-	// Args are options of srun; the name of the job is given here.
+	// Name of the job; a number of its own is put behind it.
+	Name string
+	// Args are options of srun.
 	Args []string
 	// Command and its arguments.
 	Command []string
@@ -74,7 +76,7 @@ func Run(ctx context.Context, j Job) error {
 	if _, err := rand.Read(token[:]); err != nil {
 		return err
 	}
-	name := "hpcenv-smoke-" + hex.EncodeToString(token[:])
+	name := j.Name + "-" + hex.EncodeToString(token[:])
 	read, write, err := os.Pipe()
 	if err != nil {
 		return err

@@ -75,7 +75,7 @@ func TestRun(t *testing.T) {
 	dir := slurm(t)
 	touch(t, filepath.Join(dir, "free"))
 	var out []string
-	err := Run(t.Context(), Job{Args: []string{"--time=1"}, Command: []string{"printf", "a\nb\n"}, Env: os.Environ(), Wait: time.Minute, Output: lines(&out)})
+	err := Run(t.Context(), Job{Name: "test", Args: []string{"--time=1"}, Command: []string{"printf", "a\nb\n"}, Env: os.Environ(), Wait: time.Minute, Output: lines(&out)})
 	if err != nil || !slices.Equal(out, []string{"a", "b"}) {
 		t.Fatalf("%q, %v", out, err)
 	}
@@ -89,7 +89,7 @@ func TestExitCode(t *testing.T) {
 	dir := slurm(t)
 	touch(t, filepath.Join(dir, "free"))
 	var out []string
-	err := Run(t.Context(), Job{Command: []string{"sh", "-c", "echo 'srun: job 5 queued and waiting for resources' >&2; echo why >&2; exit 3"}, Env: os.Environ(), Output: lines(&out)})
+	err := Run(t.Context(), Job{Name: "test", Command: []string{"sh", "-c", "echo 'srun: job 5 queued and waiting for resources' >&2; echo why >&2; exit 3"}, Env: os.Environ(), Output: lines(&out)})
 	var end *EndError
 	if !errors.As(err, &end) || end.Code != 3 || end.Said != "why" {
 		t.Fatalf("%#v", err)
@@ -100,7 +100,7 @@ func TestExitCode(t *testing.T) {
 func TestNotInTime(t *testing.T) {
 	dir := slurm(t)
 	var out []string
-	err := Run(t.Context(), Job{Command: []string{"true"}, Env: os.Environ(), Wait: 500 * time.Millisecond, Output: lines(&out)})
+	err := Run(t.Context(), Job{Name: "test", Command: []string{"true"}, Env: os.Environ(), Wait: 500 * time.Millisecond, Output: lines(&out)})
 	if !errors.Is(err, ErrWaited) || !strings.Contains(err.Error(), "pending, priority") {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestCancelled(t *testing.T) {
 		dir := slurm(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		var out []string
-		j := Job{Command: []string{"sh", "-c", "echo there; while [ -e $DIR/job ]; do sleep 0.05; done; exit 1"}, Env: os.Environ(), Output: lines(&out)}
+		j := Job{Name: "test", Command: []string{"sh", "-c", "echo there; while [ -e $DIR/job ]; do sleep 0.05; done; exit 1"}, Env: os.Environ(), Output: lines(&out)}
 		if running {
 			touch(t, filepath.Join(dir, "free"))
 			read := j.Output
@@ -145,7 +145,7 @@ func TestOwnJob(t *testing.T) {
 
 func TestNoSlurm(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	if err := Run(t.Context(), Job{Command: []string{"true"}, Output: lines(new([]string))}); !errors.Is(err, ErrNoSlurm) {
+	if err := Run(t.Context(), Job{Name: "test", Command: []string{"true"}, Output: lines(new([]string))}); !errors.Is(err, ErrNoSlurm) {
 		t.Error(err)
 	}
 }

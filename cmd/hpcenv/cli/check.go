@@ -13,6 +13,7 @@ import (
 	"github.com/hpcenv/hpcenv/hooks/checkup"
 	"github.com/hpcenv/hpcenv/hooks/helper"
 	"github.com/hpcenv/hpcenv/hooks/preflight"
+	"github.com/hpcenv/hpcenv/hooks/selection"
 )
 
 // checkFlags are what check was asked for.
@@ -48,6 +49,7 @@ launcher sets: run it where the program will run. Of several tasks on one node o
 answers for all:
 
   srun hpcenv check
+  srun --output=check-%N.json hpcenv check --json
 
 Exit code: 0 it can run here, 3 it cannot, 2 wrong usage. With --all: 0 if one of them
 can.`
@@ -123,23 +125,35 @@ type checkResult struct {
 	Verdict preflight.Level `json:"verdict"`
 	// Next are commands to go on with.
 	Next []string `json:"next,omitempty"`
+
+	// wish has the variables that stand for what the node has.
+	wish selection.Wish
 }
 
 func (a *app) check(ctx context.Context, arg string, f checkFlags) error {
 	host := checkup.Look(ctx, f.look)
 	r := &checkResult{Host: host}
-	var err error
+	c, err := a.cluster()
+	if err != nil {
+		return err
+	}
 	active := a.activeInJob()
+	ofJob := arg == "" && active != nil && !f.all && !a.choice.given() && (f.environment == "" || f.environment == active.name)
+	if !ofJob { // a job has those of its submission
+		if r.wish.Overrides, err = a.overrides(c); err != nil {
+			return err
+		}
+	}
 	switch {
 	case arg != "" && !namesLock(arg):
 		if f.all || f.environment != "" {
 			return api.Errorf(api.ExitUsage, "--environment and --all go with a lock; %s is taken for the id of one environment\nnext: leave them out, or name the lock", arg)
 		}
 		err = a.checkID(ctx, r, arg)
-	case arg == "" && active != nil && !f.all && !a.choice.given() && (f.environment == "" || f.environment == active.name):
+	case ofJob:
 		err = a.checkActive(ctx, r, active)
 	default:
-		err = a.checkLock(ctx, r, arg, f)
+		err = a.checkLock(ctx, r, c, arg, f)
 	}
 	if err != nil {
 		return err

@@ -58,9 +58,12 @@ func (a *app) checkActive(ctx context.Context, r *checkResult, j *inJob) error {
 		return storeUnread(store.Root, err)
 	}
 	r.Lock = j.pin.LockPath
+	if j.pin.Plan != nil {
+		r.wish = j.pin.Plan.Wish
+	}
 	one := &checked{Name: j.name, Platform: j.platform, ID: j.id, Chosen: true, Because: "it is the job's"}
 	r.Checked = append(r.Checked, one)
-	return a.checkOne(ctx, r.Host, one, found, nil, nil)
+	return a.checkOne(ctx, r, one, found, nil, nil)
 }
 
 // checkID checks an environment of the store.
@@ -91,11 +94,11 @@ func (a *app) checkID(ctx context.Context, r *checkResult, arg string) error {
 	if err != nil {
 		return storeUnread(st.Store, err)
 	}
-	return a.checkOne(ctx, r.Host, one, found, nil, nil)
+	return a.checkOne(ctx, r, one, found, nil, nil)
 }
 
 // checkLock checks one environment of a lock, or all.
-func (a *app) checkLock(ctx context.Context, r *checkResult, path string, f checkFlags) error {
+func (a *app) checkLock(ctx context.Context, r *checkResult, c *planning.Cluster, path string, f checkFlags) error {
 	var named []string
 	if f.environment != "" {
 		named = []string{f.environment}
@@ -122,7 +125,7 @@ func (a *app) checkLock(ctx context.Context, r *checkResult, path string, f chec
 	var row *selection.Row
 	if chooses {
 		var why *selection.Error
-		if row, why, err = a.gets(req, d, r.Facts, r.Node); err != nil {
+		if row, why, err = a.gets(req, d, c, r.wish, r.Facts, r.Node); err != nil {
 			return err
 		}
 		switch {
@@ -186,13 +189,13 @@ func (a *app) checkNamed(ctx context.Context, r *checkResult, one *checked, req 
 	if err != nil {
 		return err
 	}
-	return a.checkOne(ctx, r.Host, one, found, cand, manifest[env.Name])
+	return a.checkOne(ctx, r, one, found, cand, manifest[env.Name])
 }
 
 // checkOne makes the checks. found is what a store has of the environment, cand what
 // the lock has; either may be nil.
-func (a *app) checkOne(ctx context.Context, host *checkup.Host, one *checked, found *checkup.Prepared, cand *selection.Candidate, manifest []byte) error {
-	e := checkup.Environment{Env: os.LookupEnv}
+func (a *app) checkOne(ctx context.Context, r *checkResult, one *checked, found *checkup.Prepared, cand *selection.Candidate, manifest []byte) error {
+	e := checkup.Environment{Env: os.LookupEnv, Override: r.wish.Override}
 	if cand != nil {
 		locked := &needs.Needs{Version: needs.Version, Stack: cand.Stack}
 		for _, q := range cand.Requirements {
@@ -216,12 +219,12 @@ func (a *app) checkOne(ctx context.Context, host *checkup.Host, one *checked, fo
 		}
 		var notes []string
 		var err error
-		if e.Env, notes, err = checkup.Variables(ctx, os.Environ(), found.Meta, one.Name, manifest); err != nil {
+		if e.Env, notes, err = found.Variables(ctx, os.Environ(), one.Name, manifest, r.Host.Facts.ActiveNetworks()); err != nil {
 			return err
 		}
 		one.Notes = append(one.Notes, notes...)
 	}
-	one.set(host.Check(ctx, e).At(preflight.Fits))
+	one.set(r.Host.Check(ctx, e).At(preflight.Fits))
 	return nil
 }
 

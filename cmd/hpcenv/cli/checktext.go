@@ -185,14 +185,18 @@ func (c *checked) text(out io.Writer) error {
 	for _, f := range c.Findings {
 		hanging(out, fmt.Sprintf("  %-*s  %-*s  ", wide[0], f.Level, wide[1], f.ID), f.Evidence)
 		if f.Next != "" {
-			who := ""
-			if f.Act != "" {
-				who = f.Act + ": "
-			}
-			hanging(out, strings.Repeat(" ", wide[0]+wide[1]+6)+"-> ", who+f.Next)
+			hanging(out, strings.Repeat(" ", wide[0]+wide[1]+6)+"-> ", remedy(&f))
 		}
 	}
 	return nil
+}
+
+// remedy is what to do about a finding, behind who must.
+func remedy(f *preflight.Finding) string {
+	if f.Act == "" || strings.HasPrefix(f.Next, "the "+f.Act+" ") {
+		return f.Next
+	}
+	return f.Act + ": " + f.Next
 }
 
 // sentence is the verdict in one line.
@@ -202,20 +206,20 @@ func (r *checkResult) sentence(c *checked) string {
 		counts[f.Level]++
 	}
 	var also []string
+	if !c.Prepared && c.can() {
+		also = append(also, "as far as the lock tells")
+	}
 	if n := counts[preflight.Warn]; n > 0 {
 		also = append(also, "with "+countedText(n, "warning"))
 	}
 	if n := counts[preflight.Unknown]; n > 0 {
 		also = append(also, amount{n, "thing", "things"}.String()+" could not be looked at")
 	}
-	if !c.Prepared && c.can() {
-		also = append(also, "as far as the lock tells")
-	}
 	switch c.Verdict {
 	case preflight.Unfit:
 		return fmt.Sprintf("%s cannot run %s: %s", r.Node, c.Name, c.Findings[0].Evidence)
 	case preflight.Unhealthy:
-		return fmt.Sprintf("%s cannot run %s, nor others: the node is unhealthy: %s", r.Node, c.Name, c.Findings[0].Evidence)
+		return fmt.Sprintf("%s cannot run %s: the node is unhealthy: %s", r.Node, c.Name, c.Findings[0].Evidence)
 	}
 	return strings.Join(append([]string{fmt.Sprintf("%s can run %s", r.Node, c.Name)}, also...), ", ")
 }

@@ -36,7 +36,15 @@ func (a *app) here(ctx context.Context, req *api.PrepareRequest) (string, error)
 	if node := a.getenv("SLURMD_NODENAME"); node != "" {
 		name = node
 	}
-	row, why, err := a.gets(req, d, f, name)
+	c, err := a.cluster()
+	if err != nil {
+		return "", err
+	}
+	overrides, err := a.overrides(c)
+	if err != nil {
+		return "", err
+	}
+	row, why, err := a.gets(req, d, c, selection.Wish{Overrides: overrides}, f, name)
 	if err != nil {
 		return "", err
 	}
@@ -51,20 +59,13 @@ func (a *app) here(ctx context.Context, req *api.PrepareRequest) (string, error)
 
 // gets is what a node with these facts gets of a lock, in the job that this process is
 // part of if there is one. Nothing fits: the row, if there is one, says what it
-// rejects, and why is all that is to be said of it.
-func (a *app) gets(req *api.PrepareRequest, d *planning.Description, f *facts.Facts, name string) (row *selection.Row, why *selection.Error, err error) {
+// rejects, and why is all that is to be said of it. c may be nil.
+func (a *app) gets(req *api.PrepareRequest, d *planning.Description, c *planning.Cluster, wish selection.Wish, f *facts.Facts, name string) (row *selection.Row, why *selection.Error, err error) {
 	if d, err = a.sharpened(d, req); err != nil {
 		return nil, nil, err
 	}
-	c, err := a.cluster()
-	if err != nil {
-		return nil, nil, err
-	}
-	overrides, err := a.overrides(c)
-	if err != nil {
-		return nil, nil, err
-	}
-	in := selection.Input{Environments: d.Environments, Wish: selection.Wish{GPU: a.getenv("SLURM_JOB_GPUS") != "" || a.getenv("SLURM_GPUS_ON_NODE") != "", Overrides: overrides}}
+	wish.GPU = a.getenv("SLURM_JOB_GPUS") != "" || a.getenv("SLURM_GPUS_ON_NODE") != ""
+	in := selection.Input{Environments: d.Environments, Wish: wish}
 	kind := selection.KindOf(f, in.Wish.Override)
 	in.Groups = []selection.Group{{Kind: kind, Nodes: name, Count: 1}}
 	if c != nil {

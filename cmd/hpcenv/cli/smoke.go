@@ -129,6 +129,9 @@ type smoked struct {
 	Results  []smoke.Result      `json:"results"`
 	Findings []preflight.Finding `json:"findings,omitempty"`
 	Notes    []string            `json:"notes,omitempty"`
+
+	// partition of the job.
+	partition string
 }
 
 // name of a kind in tables: its nodes, else the node.

@@ -138,7 +138,7 @@ func (j *smokeJobOf) place(c *planning.Cluster, d *planning.Description, row *se
 		j.kind.State, j.kind.Problem = smokeLate, "none of its nodes is in a partition that takes jobs"
 		return
 	}
-	j.args = append(j.args, "--partition="+partition)
+	j.args, j.kind.partition = append(j.args, "--partition="+partition), partition
 	if len(others) > 0 {
 		j.args = append(j.args, "--exclude="+hostlist.Compress(others))
 	}
@@ -156,12 +156,14 @@ func usesGPU(d *planning.Description, choice *selection.Choice) bool {
 	return env != nil && slices.ContainsFunc(env.Platforms, func(c selection.Candidate) bool { return c.Platform == choice.Platform && c.Stack.GPU })
 }
 
-// out are words in a node's state with which it gets no job.
+// out are what words of a node's state begin with if it gets no job.
 var out = []string{"DOWN", "DRAIN", "FAIL", "MAINT", "NOT_RESPONDING", "UNKNOWN", "POWERING_DOWN", "REBOOT", "FUTURE", "RESERVED", "INVAL"}
 
 // serves tells whether a node in a state gets jobs, now or later.
 func serves(state string) bool {
-	return !strings.HasSuffix(state, "*") && !slices.ContainsFunc(out, func(word string) bool { return strings.Contains(state, word) })
+	return !strings.HasSuffix(state, "*") && !slices.ContainsFunc(strings.Split(state, "+"), func(word string) bool {
+		return slices.ContainsFunc(out, func(begin string) bool { return strings.HasPrefix(word, begin) })
+	})
 }
 
 // partitionFor is a partition that has one of the nodes: the default one, else the
@@ -207,7 +209,7 @@ func (a *app) smokeJob(ctx context.Context, j *smokeJobOf, req *api.PrepareReque
 	var report *smoke.Report
 	var unread error
 	err = shortjob.Run(ctx, shortjob.Job{
-		Args: append(args, f.srun...), Command: smokeNodeCall(self, f.limit), Env: env, Wait: f.wait,
+		Name: "hpcenv-smoke", Args: append(args, f.srun...), Command: smokeNodeCall(self, f.limit), Env: env, Wait: f.wait,
 		Output: func(r io.Reader, started func()) error {
 			report, unread = smoke.Read(r, func(smoke.Begin) { started() }, a.chatter(j.kind))
 			if unread != nil {
@@ -224,6 +226,8 @@ func (a *app) smokeJob(ctx context.Context, j *smokeJobOf, req *api.PrepareReque
 		j.kind.State, j.kind.Problem = smokeLate, err.Error()
 	case errors.As(err, &end) && end.Code == api.ExitNoFit && report.Begin == nil:
 		j.kind.State, j.kind.Problem = smokeNoFit, brief(end.Said)
+	case errors.As(err, &end) && report.Begin == nil && end.Said != "":
+		j.kind.unfinished(report, brief(end.Said))
 	case errors.As(err, &end):
 		j.kind.unfinished(report, "the job ended ("+brief(end.Error())+")")
 	case err != nil:
@@ -238,7 +242,7 @@ func (a *app) smokeJob(ctx context.Context, j *smokeJobOf, req *api.PrepareReque
 
 // brief is what a launch said, in one line.
 func brief(said string) string {
-	return strings.Join(strings.Split(strings.TrimSpace(said), "\n"), "; ")
+	return strings.ReplaceAll(strings.Join(strings.Split(strings.TrimSpace(said), "\n"), "; "), "srun: error: ", "")
 }
 
 // chatter notes what a node prints beside what it tells: nothing of it matters, but

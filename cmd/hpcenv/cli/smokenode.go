@@ -90,8 +90,11 @@ func (a *app) smokeNode(ctx context.Context, limit time.Duration) error {
 	var end smoke.End
 	if failed {
 		host := checkup.Look(ctx, checkup.Options{RunDir: helper.DefaultRunDir, Env: os.LookupEnv})
-		one := &checked{Name: begin.Environment}
-		if err := a.checkOne(ctx, host, one, found, nil, nil); err != nil {
+		r, one := &checkResult{Host: host}, &checked{Name: begin.Environment}
+		if p, err := pin.Decode(a.getenv(pin.Variable)); err == nil && p.Plan != nil {
+			r.wish = p.Plan.Wish
+		}
+		if err := a.checkOne(ctx, r, one, found, nil, nil); err != nil {
 			return err
 		}
 		for _, f := range one.Findings {

@@ -142,7 +142,7 @@ func (k *smoked) faults(out io.Writer) {
 		head()
 		hanging(out, "  ", fmt.Sprintf("%s: check: %s, %s: %s", where, f.ID, f.Level, f.Evidence))
 		if f.Next != "" {
-			hanging(out, "    -> ", strings.TrimPrefix(f.Act+": "+f.Next, ": "))
+			hanging(out, "    -> ", remedy(&f))
 		}
 	}
 	if k.Problem != "" {
@@ -190,7 +190,7 @@ func smokeNext(kinds []*smoked, f smokeFlags) string {
 		case k.State == smokeLate:
 			return "hpcenv smoke" + name + " again when nodes are free, or with a longer --wait"
 		case k.State == smokeFailed && k.Node != "" && !f.here:
-			return fmt.Sprintf("srun -w %s hpcenv check%s shows what that node lacks", k.Node, name)
+			return fmt.Sprintf("srun -p %s -w %s hpcenv check%s shows what that node lacks", k.partition, k.Node, name)
 		case k.State == smokeFailed:
 			return "hpcenv check" + name + " shows what this host lacks"
 		case k.State == smokeNoFit:

@@ -63,7 +63,7 @@ func (a *app) wrapperCmds() []*cobra.Command {
 	}
 	hook.Flags().StringVar(&kind, "shell", "", "bash, zsh, sh, dash, ksh, fish, tcsh or csh (default: by $SHELL)")
 	for _, cmd := range []*cobra.Command{run, shell} {
-		cmd.Flags().StringVar(&f.check, "env-check", "", "what becomes of an environment that this host cannot run: strict (it is refused), warn, off (default: strict, or what the site says)")
+		cmd.Flags().StringVar(&f.check, "env-check", "", "what becomes of an environment that this host cannot run: strict (it is refused), warn, off (default: as the job has it, or the site; outside of jobs warn)")
 		cmd.Flags().Lookup("env-check").DefValue = ""
 	}
 	for _, cmd := range []*cobra.Command{run, shell, hook} {

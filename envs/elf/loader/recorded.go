@@ -15,7 +15,7 @@ import (
 // The files of Objects are taken to be different files: none is a hard link of
 // another one, of whatever name.
 type Recorded struct {
-	// At is the directory's path on the node.
+	// At is the directory's path on the node; it is not a link itself.
 	At string
 	// Dirs: the sorted names in directories. What is not among a directory's names is
 	// not there, as far as libraries are concerned; a subdirectory need not be among

@@ -52,16 +52,17 @@ func newFiles(root Root) (*files, error) {
 	if root.Recorded == nil {
 		return f, nil
 	}
-	// As the loader knows it: $ORIGIN has no links. What does not exist yet on this
-	// host is where it will be.
-	at, err := f.walk(root.Recorded.At)
+	// As the loader knows it: $ORIGIN has no links. The directory itself is none, and is
+	// not looked at. What does not exist on this host is where it will be.
+	above, name := path.Split(path.Clean(root.Recorded.At))
+	at, err := f.walk(above)
 	if absent(err) {
-		at, err = path.Clean(root.Recorded.At), nil
+		at, err = path.Clean(above), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	f.record = newRecord(at, root.Recorded)
+	f.record = newRecord(path.Join(at, name), root.Recorded)
 	return f, nil
 }
 
