@@ -53,6 +53,7 @@
 //	envs/editable            a project used from its source tree
 //	envs/elf                 what programs and libraries ask of a node; loader (what they
 //	                         need, resolved as glibc's loader would)
+//	envs/image               environments as one squashfs file
 //	envs/linkscript          link scripts of conda packages
 //	envs/lockfile            lock files; uvlock, pylock, pyfile and target for those of
 //	                         Python packages

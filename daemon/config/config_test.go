@@ -39,7 +39,7 @@ func TestLaterWins(t *testing.T) {
 	}
 	want := &Config{
 		Store: "/file", Socket: "/run/hpcenv/hpcenvd.sock", PrefixRoot: "/flag/e", Platforms: []string{"linux-64"}, Clusters: []string{},
-		ByteCode: true, LogLevel: "info", Interpreters: []python.Interpreter{}, Glibc: "2.28", Fetch: Fetch{Allow: []string{"10.0.0.1:80"}, Parallel: 5, Mirrors: []MirrorRule{}, Buckets: []Bucket{}}, Inventory: Inventory{Refresh: 90 * time.Second}, Tmp: Tmp{Keep: 48 * time.Hour},
+		ByteCode: true, Delivery: "tree", BuildDir: "/var/lib/hpcenv/build", LogLevel: "info", Interpreters: []python.Interpreter{}, Glibc: "2.28", Fetch: Fetch{Allow: []string{"10.0.0.1:80"}, Parallel: 5, Mirrors: []MirrorRule{}, Buckets: []Bucket{}}, Inventory: Inventory{Refresh: 90 * time.Second}, Tmp: Tmp{Keep: 48 * time.Hour},
 		Selection: Selection{Rules: []selection.Rule{}, CUDATable: CUDATablePath}, SiteBuilds: []sitebuild.Declaration{},
 		Scripts: Scripts{Allow: []ScriptRule{}, JobPlatforms: []string{}, Wait: time.Hour, OnFailure: "degrade", Time: 10 * time.Minute, MemoryMB: 4096, Processes: 128, DiskMB: 4096, Files: 200_000},
 	}
