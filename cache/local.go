@@ -1,11 +1,13 @@
 package cache
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // UseLocal puts what only builds need, the pool and what TempDir makes, below dir
@@ -27,18 +29,40 @@ func (s *Store) UseLocal(dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return storeError("create directory", filepath.Dir(dir), err)
 	}
-	if err := s.ensureDir(dir, 0o755); err != nil {
+	if err := s.ownDir(dir); err != nil {
 		return err
-	}
-	// What needed a credential lies there, too.
-	if err := os.Chmod(dir, 0o700); err != nil {
-		return storeError("set the mode of", dir, err)
 	}
 	s.local = dir
 	for _, d := range localDirs {
 		if err := s.ensureDir(filepath.Join(dir, d), 0o755); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// ownDir makes a directory that the store's owner alone may enter: what needed a
+// credential lies there, too. One that is there is never changed: whoever names a
+// directory of something else by mistake must not lose it.
+func (s *Store) ownDir(dir string) error {
+	err := os.Mkdir(dir, 0o700)
+	switch {
+	case err == nil:
+		if err := errors.Join(os.Chmod(dir, 0o700), s.own(dir)); err != nil {
+			return storeError("make", dir, err)
+		}
+		return nil
+	case !errors.Is(err, os.ErrExist):
+		return storeError("create directory", dir, err)
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return storeError("look at", dir, err)
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !info.IsDir() || !ok || int(st.Uid) != s.format.OwnerUID || info.Mode().Perm()&0o077 != 0 {
+		return fmt.Errorf("%w: %s, where environments are to be built, is there and is not a directory of uid %d that nobody else may enter; next: name one that is not there yet, or, if nothing else lies in it, chown %d and chmod 700 it",
+			ErrStore, dir, s.format.OwnerUID, s.format.OwnerUID)
 	}
 	return nil
 }

@@ -96,6 +96,27 @@ func TestUseLocalRefused(t *testing.T) {
 	}
 }
 
+// A directory that is there and is not for builds is left as it is.
+func TestUseLocalTakesNoDirectoryOfOthers(t *testing.T) {
+	s := newStore(t)
+	dir := filepath.Join(t.TempDir(), "home")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.UseLocal(dir); !errors.Is(err, ErrStore) || s.BuildsApart() {
+		t.Errorf("it was taken: %v", err)
+	}
+	if st, err := os.Stat(dir); err != nil || st.Mode().Perm() != 0o755 {
+		t.Errorf("it was changed: %v %v", st.Mode(), err)
+	}
+	if names, err := os.ReadDir(dir); err != nil || len(names) > 0 {
+		t.Errorf("something was made in it: %v %v", names, err)
+	}
+}
+
 // A file is published whole or not at all, and what is there stays.
 func TestPublishFile(t *testing.T) {
 	s := localStore(t)
