@@ -105,3 +105,6 @@ func (t *Tree) Close() error {
 	}
 	return errors.Join(errs...)
 }
+
+// Len is the number of files, directories and links.
+func (t *Tree) Len() int { return len(t.entries) }

@@ -1,0 +1,127 @@
+package attach
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Options of a mount.
+type Options struct {
+	// User and Group who open the image; 0 is root, and then no other process is
+	// started.
+	User, Group uint32
+	// Buffered leaves out direct I/O on the image: its blocks are then in memory
+	// twice, as blocks and as files.
+	Buffered bool
+	// Type of the file system; "" is squashfs.
+	Type string
+}
+
+// tries bounds how often another process may take the loop device that was free.
+const tries = 1000
+
+// Image mounts the image on target.
+func Image(image, target string, opt Options) error {
+	for range tries {
+		device, err := free()
+		if err != nil {
+			return err
+		}
+		err = configure(device, image, opt)
+		if errors.Is(err, unix.EBUSY) {
+			if err := device.Close(); err != nil {
+				return err
+			}
+			continue // another was faster
+		}
+		if err == nil {
+			err = mount(device.Name(), target, opt)
+		}
+		// With autoclear the device is free again when nobody has it open: at once if
+		// the mount failed, else when it ends.
+		if err = errors.Join(err, device.Close()); err != nil {
+			return fmt.Errorf("attach %s at %s: %w", image, target, err)
+		}
+		return nil
+	}
+	return fmt.Errorf("attach %s: each of %d loop devices was taken by somebody else", image, tries)
+}
+
+// free opens a loop device that nobody uses at this moment.
+func free() (*os.File, error) {
+	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
+	if err != nil {
+		return nil, fmt.Errorf("loop devices: %w", err)
+	}
+	n, err := unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
+	if err := errors.Join(err, control.Close()); err != nil {
+		return nil, fmt.Errorf("a free loop device: %w", err)
+	}
+	return os.OpenFile("/dev/loop"+strconv.Itoa(n), os.O_RDWR, 0)
+}
+
+func configure(device *os.File, image string, opt Options) error {
+	if opt.User != 0 {
+		return asUser(opt, []string{"configure", image, strconv.FormatBool(opt.Buffered)}, device)
+	}
+	return loop(device, image, opt.Buffered)
+}
+
+// loop opens the image and makes it the device's content.
+func loop(device *os.File, image string, buffered bool) error {
+	f, err := os.Open(image)
+	if err != nil {
+		return err
+	}
+	if err := check(f); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	config := unix.LoopConfig{Fd: uint32(f.Fd())}
+	config.Info.Flags = unix.LO_FLAGS_READ_ONLY | unix.LO_FLAGS_AUTOCLEAR
+	if !buffered {
+		config.Info.Flags |= unix.LO_FLAGS_DIRECT_IO
+	}
+	err = unix.IoctlLoopConfigure(int(device.Fd()), &config)
+	return errors.Join(err, f.Close()) // the device has its own reference
+}
+
+// check is what hpcenv checks of an opened image at each launch, without reading
+// more than its first block: the kernel would read ahead.
+func check(f *os.File) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return fmt.Errorf("%s is no regular file", f.Name())
+	}
+	if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_RANDOM); err != nil {
+		return err
+	}
+	superblock := make([]byte, 96)
+	_, err := f.ReadAt(superblock, 0)
+	return err
+}
+
+func mount(device, target string, opt Options) error {
+	kind, data := "squashfs", ""
+	if opt.Type != "" {
+		kind, data = opt.Type, "noload"
+	}
+	if err := unix.Mount(device, target, kind, unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV, data); err != nil {
+		return fmt.Errorf("mount %s: %w", device, err)
+	}
+	return nil
+}
+
+// Release unmounts target; its loop device is free when it is done.
+func Release(target string) error {
+	if err := unix.Unmount(target, 0); err != nil {
+		return fmt.Errorf("unmount %s: %w", target, err)
+	}
+	return nil
+}
