@@ -74,11 +74,7 @@ func (w *world) run(ctx context.Context, l launch) (results []result, err error)
 			err = errors.Join(err, begin.Close())
 		}
 		err = errors.Join(err, waits.Close())
-		for i, n := range nodes {
-			if n != nil {
-				err = errors.Join(err, w.stop(i, n, err != nil))
-			}
-		}
+		err = errors.Join(err, stop(nodes, err != nil))
 		if err != nil {
 			err = fmt.Errorf("%s on %d nodes: %w", l.contender, l.nodes, err)
 		}
@@ -173,18 +169,30 @@ func (n *simulated) begin(ctx context.Context, o order, waits *os.File) error {
 	return err
 }
 
-// stop lets a node give back what it holds, or kills it, and unmounts its storage.
-func (w *world) stop(i int, n *simulated, kill bool) error {
-	if kill {
-		if err := n.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-			return err
+// stop lets all nodes give back what they hold, or kills them, and then unmounts
+// the storage: each node's namespace has the mounts of all.
+func stop(nodes []*simulated, kill bool) error {
+	var errs []error
+	for i, n := range nodes {
+		if n == nil {
+			continue
+		}
+		if kill {
+			if err := n.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+				errs = append(errs, err)
+			}
+		}
+		errs = append(errs, n.in.Close())
+		if err := n.cmd.Wait(); err != nil && (!kill || n.said.Len() > 0) {
+			errs = append(errs, fmt.Errorf("node %d: %w: %s", i, err, bytes.TrimSpace(n.said.Bytes())))
 		}
 	}
-	err := n.in.Close()
-	if err := n.cmd.Wait(); err != nil && !(kill && n.said.Len() == 0) {
-		return fmt.Errorf("node %d: %w: %s", i, err, bytes.TrimSpace(n.said.Bytes()))
+	for _, n := range nodes {
+		if n != nil {
+			errs = append(errs, n.mount.Close())
+		}
 	}
-	return errors.Join(err, n.mount.Close())
+	return errors.Join(errs...)
 }
 
 // forget removes what nodes keep on their own disks.

@@ -1,7 +1,10 @@
 package slowfs
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"strconv"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -44,6 +47,9 @@ func New(tree *Tree, server *Server, dir string, opt Options) (*Mount, error) {
 		return nil, fmt.Errorf("mount the slow file system at %s: %w; it needs root and /dev/fuse", dir, err)
 	}
 	go srv.Serve()
+	if err := closeOnExec(); err != nil {
+		return nil, errors.Join(err, srv.Unmount())
+	}
 	if err := srv.WaitMount(); err != nil {
 		return nil, fmt.Errorf("mount at %s: %w", dir, err)
 	}
@@ -53,7 +59,29 @@ func New(tree *Tree, server *Server, dir string, opt Options) (*Mount, error) {
 // Counts is what was asked for so far.
 func (m *Mount) Counts() Counts { return m.node.count.snapshot() }
 
-// Close unmounts; nobody may use it any more.
+// closeOnExec keeps the connections of all mounts from children of this process,
+// which go-fuse does not: a child that has one keeps its mount from ending, and
+// nobody answers.
+func closeOnExec() error {
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return err
+	}
+	for _, e := range fds {
+		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err != nil || to != "/dev/fuse" {
+			continue // also the descriptor of this very listing, closed by now
+		}
+		fd, err := strconv.Atoi(e.Name())
+		if err != nil {
+			return err
+		}
+		unix.CloseOnExec(fd)
+	}
+	return nil
+}
+
+// Close unmounts; nobody may use it any more, and no other mount namespace may
+// have it.
 func (m *Mount) Close() error {
 	if err := m.server.Unmount(); err != nil {
 		return fmt.Errorf("unmount %s: %w", m.Dir, err)
