@@ -19,6 +19,8 @@ const (
 	tree contender = "tree"
 	// image is hpcenv's image, mounted from the storage.
 	image contender = "image"
+	// imageDirect is image with direct I/O on its file.
+	imageDirect contender = "image, direct I/O"
 	// localFirst is hpcenv's image, copied to the node and mounted there;
 	// localSecond finds the copy.
 	localFirst  contender = "local"
@@ -83,7 +85,7 @@ func (o *order) prepare() error {
 	}
 	switch o.Contender {
 	case floor:
-		return attach.Image(o.Floor, o.mounted(), attach.Options{Buffered: true, Type: "ext4"})
+		return attach.Image(o.Floor, o.mounted(), attach.Options{Type: "ext4"})
 	case pack:
 		return os.MkdirAll(o.root(), 0o755)
 	}
@@ -94,10 +96,16 @@ func (o *order) prepare() error {
 func (o *order) begin() error {
 	img, own := filepath.Join(o.Storage, storedImage), filepath.Join(o.Own, "id.sqfs")
 	switch o.Contender {
-	case image:
-		return attach.Image(img, o.mounted(), o.Attach)
+	case image, imageDirect:
+		opt := o.Attach
+		opt.Direct = o.Contender == imageDirect
+		return attach.Image(img, o.mounted(), opt)
 	case localFirst, localSecond:
-		return attach.Local(img, own, o.Digest, o.mounted(), o.Attach)
+		// Its file is on the node's own disk: there, reading again costs nothing that
+		// others would feel, and direct I/O keeps it from being in memory twice.
+		opt := o.Attach
+		opt.Direct = true
+		return attach.Local(img, own, o.Digest, o.mounted(), opt)
 	case pack:
 		cmd := exec.Command("tar", "-xzf", filepath.Join(o.Storage, storedPack), "-C", o.root())
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -112,7 +120,7 @@ func (o *order) begin() error {
 // end gives back what the node holds.
 func (o *order) end() error {
 	switch o.Contender {
-	case floor, image, localFirst, localSecond:
+	case floor, image, imageDirect, localFirst, localSecond:
 		return attach.Release(o.mounted())
 	case pack:
 		return os.RemoveAll(o.root())

@@ -78,7 +78,7 @@ func exit(who string, err error) int {
 // options of the benchmark.
 type options struct {
 	prefix, project, work, png string
-	quick, buffered            bool
+	quick                      bool
 }
 
 func run(ctx context.Context, args []string) (int, error) {
@@ -89,7 +89,6 @@ func run(ctx context.Context, args []string) (int, error) {
 	fs.StringVar(&o.work, "work", "", "folder to work in, on a disk; everything is made and removed below it")
 	fs.StringVar(&o.png, "png", "", "file for the plot")
 	fs.BoolVar(&o.quick, "quick", false, "few nodes and single runs, to try the benchmark itself")
-	fs.BoolVar(&o.buffered, "buffered", false, "images without direct I/O on their file")
 	if err := fs.Parse(args[1:]); err != nil {
 		return 2, err
 	}

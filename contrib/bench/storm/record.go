@@ -62,7 +62,7 @@ func (w *world) record(ctx context.Context, o *options) error {
 	if err := os.Mkdir(at, 0o755); err != nil {
 		return err
 	}
-	if err := attach.Image(w.path("floor.ext4"), at, attach.Options{Buffered: true, Type: "ext4"}); err != nil {
+	if err := attach.Image(w.path("floor.ext4"), at, attach.Options{Type: "ext4"}); err != nil {
 		return err
 	}
 	err = w.recordTree(ctx, o, at)

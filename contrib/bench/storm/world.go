@@ -41,7 +41,7 @@ func (w *world) stored(path string) string { return w.path("storage", path) }
 
 // newWorld makes the world. The prefix is left as it is.
 func newWorld(ctx context.Context, o *options) (*world, error) {
-	w := &world{dir: filepath.Join(o.work, "storm"), attach: attach.Options{User: nobody, Group: nobody, Buffered: o.buffered}}
+	w := &world{dir: filepath.Join(o.work, "storm"), attach: attach.Options{User: nobody, Group: nobody}}
 	if err := os.RemoveAll(w.dir); err != nil { // what a killed run left
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -14,9 +15,10 @@ type Options struct {
 	// User and Group who open the image; 0 is root, and then no other process is
 	// started.
 	User, Group uint32
-	// Buffered leaves out direct I/O on the image: its blocks are then in memory
-	// twice, as blocks and as files.
-	Buffered bool
+	// Direct reads the image past the memory of the host that has it open. squashfs
+	// keeps few compressed blocks; with Direct it asks the storage for others again
+	// and again, without it they are in memory, beside what was made of them.
+	Direct bool
 	// Type of the file system; "" is squashfs.
 	Type string
 }
@@ -37,6 +39,9 @@ func Image(image, target string, opt Options) error {
 				return err
 			}
 			continue // another was faster
+		}
+		if err == nil && opt.Type == "" {
+			err = noReadAhead(device.Name())
 		}
 		if err == nil {
 			err = mount(device.Name(), target, opt)
@@ -66,13 +71,13 @@ func free() (*os.File, error) {
 
 func configure(device *os.File, image string, opt Options) error {
 	if opt.User != 0 {
-		return asUser(opt, []string{"configure", image, strconv.FormatBool(opt.Buffered)}, device)
+		return asUser(opt, []string{"configure", image, strconv.FormatBool(opt.Direct)}, device)
 	}
-	return loop(device, image, opt.Buffered)
+	return loop(device, image, opt.Direct)
 }
 
 // loop opens the image and makes it the device's content.
-func loop(device *os.File, image string, buffered bool) error {
+func loop(device *os.File, image string, direct bool) error {
 	f, err := os.Open(image)
 	if err != nil {
 		return err
@@ -82,7 +87,7 @@ func loop(device *os.File, image string, buffered bool) error {
 	}
 	config := unix.LoopConfig{Fd: uint32(f.Fd())}
 	config.Info.Flags = unix.LO_FLAGS_READ_ONLY | unix.LO_FLAGS_AUTOCLEAR
-	if !buffered {
+	if direct {
 		config.Info.Flags |= unix.LO_FLAGS_DIRECT_IO
 	}
 	err = unix.IoctlLoopConfigure(int(device.Fd()), &config)
@@ -105,6 +110,13 @@ func check(f *os.File) error {
 	superblock := make([]byte, 96)
 	_, err := f.ReadAt(superblock, 0)
 	return err
+}
+
+// noReadAhead: squashfs unpacks a whole block for its first page anyway; reading
+// ahead, of which a loop device has a lot by default, brings blocks that nobody
+// wants. The device forgets the setting with its content.
+func noReadAhead(device string) error {
+	return os.WriteFile("/sys/block/"+filepath.Base(device)+"/queue/read_ahead_kb", []byte("0"), 0o644)
 }
 
 func mount(device, target string, opt Options) error {
