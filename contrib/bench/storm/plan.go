@@ -210,6 +210,9 @@ func read(r result) float64     { return float64(r.Asked.Bytes) }
 // added is the time of a row less that of the same work from the nodes' own
 // disks, in seconds.
 func (m *measured) added(k key) spread {
+	if k.contender == packRead { // starts nothing
+		return m.rows[k].spread(wall)
+	}
 	r, f := m.rows[k], m.rows[key{floor, k.nodes, k.real}]
 	return r.spread(wall).minus(f.spread(wall).over(float64(r.slowness)))
 }

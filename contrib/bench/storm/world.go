@@ -42,12 +42,23 @@ func (w *world) stored(path string) string { return w.path("storage", path) }
 // newWorld makes the world. The prefix is left as it is.
 func newWorld(ctx context.Context, o *options) (*world, error) {
 	w := &world{dir: filepath.Join(o.work, "storm"), attach: attach.Options{User: nobody, Group: nobody}}
-	if err := os.RemoveAll(w.dir); err != nil { // what a killed run left
+	if err := w.fill(ctx, o); err != nil {
 		return nil, err
+	}
+	if err := w.record(ctx, o); err != nil {
+		return nil, fmt.Errorf("record a start of Python: %w", err)
+	}
+	return w, w.index()
+}
+
+// fill puts the prefix on the storage, in all forms, and on the nodes' disks.
+func (w *world) fill(ctx context.Context, o *options) error {
+	if err := os.RemoveAll(w.dir); err != nil { // what a killed run left
+		return err
 	}
 	for _, d := range []string{storedTree, filepath.Dir(storedImage), filepath.Dir(storedPack), storedPixi + "/.pixi/envs"} {
 		if err := os.MkdirAll(w.stored(d), 0o755); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	def := w.stored(storedTree)
@@ -60,30 +71,28 @@ func newWorld(ctx context.Context, o *options) (*world, error) {
 		{"mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-d", def, w.path("floor.ext4"), "1G"},
 	} {
 		if err := command(ctx, nil, cmd...); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	for _, name := range []string{"pixi.toml", "pixi.lock"} {
 		if err := copyFile(filepath.Join(o.project, name), filepath.Join(w.stored(storedPixi), name)); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	var err error
-	if w.digest, err = digestOf(w.stored(storedImage)); err != nil {
-		return nil, err
-	}
-	if err := w.record(ctx, o); err != nil {
-		return nil, fmt.Errorf("record a start of Python: %w", err)
-	}
-	if w.storage, err = slowfs.Index(w.path("storage")); err != nil {
-		return nil, err
-	}
-	entries, err := slowfs.Index(def)
+	w.digest, err = digestOf(w.stored(storedImage))
+	return err
+}
+
+// index is what the parallel file system shows from now on.
+func (w *world) index() error {
+	prefix, err := slowfs.Index(w.stored(storedTree))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	w.files = entries.Len()
-	return w, nil
+	w.files = prefix.Len()
+	w.storage, err = slowfs.Index(w.path("storage"))
+	return err
 }
 
 // squashOptions are those of hpcenv's images (design 5).
