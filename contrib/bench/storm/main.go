@@ -79,6 +79,7 @@ func exit(who string, err error) int {
 type options struct {
 	prefix, project, work, png string
 	quick                      bool
+	runs                       int
 }
 
 func run(ctx context.Context, args []string) (int, error) {
@@ -89,6 +90,7 @@ func run(ctx context.Context, args []string) (int, error) {
 	fs.StringVar(&o.work, "work", "", "folder to work in, on a disk; everything is made and removed below it")
 	fs.StringVar(&o.png, "png", "", "file for the plot")
 	fs.BoolVar(&o.quick, "quick", false, "few nodes and single runs, to try the benchmark itself")
+	fs.IntVar(&o.runs, "runs", 0, "launches of what figures rest on; 0 = 5, with -quick 1")
 	if err := fs.Parse(args[1:]); err != nil {
 		return 2, err
 	}

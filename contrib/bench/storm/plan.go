@@ -71,6 +71,9 @@ func bench(ctx context.Context, out io.Writer, o *options) (code int, err error)
 	if o.quick {
 		m.size = quick
 	}
+	if o.runs > 0 {
+		m.size.runs = o.runs
+	}
 	fmt.Fprintf(out, "a prefix of %d files; Python imports NumPy and %s further modules: %d operations on files of the prefix\n", w.files, w.modules, len(w.trace.Ops))
 	if m.touched, err = touchedBytes(w.stored(storedImage), w.trace); err != nil {
 		return 1, fmt.Errorf("what of the image a start needs: %w", err)

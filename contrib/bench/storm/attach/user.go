@@ -18,19 +18,16 @@ const Command = "attach-as-user"
 // exitBusy says that the loop device is somebody else's by now.
 const exitBusy = 75
 
-// asUser starts this program as the user; file becomes its descriptor 3.
+// asUser starts this program as the user; file becomes its descriptor 3. The
+// program may lie where the user may not go: the kernel knows it as the caller's.
 func asUser(opt Options, args []string, file *os.File) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
 	var said strings.Builder
-	cmd := exec.Command(self, append([]string{Command}, args...)...)
+	cmd := exec.Command("/proc/self/exe", append([]string{Command}, args...)...)
 	cmd.Env, cmd.Stderr, cmd.ExtraFiles = []string{"GOMAXPROCS=1"}, &said, []*os.File{file}
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Credential: &syscall.Credential{Uid: opt.User, Gid: opt.Group, Groups: []uint32{}}, Pdeathsig: syscall.SIGKILL,
 	}
-	err = cmd.Run()
+	err := cmd.Run()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == exitBusy {
 		return unix.EBUSY
