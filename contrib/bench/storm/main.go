@@ -41,6 +41,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"syscall"
 
 	"github.com/hpcenv/hpcenv/contrib/bench/storm/attach"
 )
@@ -58,7 +59,7 @@ func main() {
 	case "node":
 		os.Exit(exit("storm node", node(os.Stdin, os.Stdout)))
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code, err := run(ctx, os.Args[1:])
 	stop()
 	if err != nil {

@@ -14,6 +14,7 @@ const (
 	magic          = 0x73717368
 	zstdID         = 6
 	metadataSize   = 8192 // of an uncompressed metadata block, in bytes
+	maxDecoded     = 1 << 20
 	// A stored size has a bit for "not compressed".
 	metadataRaw = 1 << 15
 	dataRaw     = 1 << 24
@@ -52,7 +53,7 @@ func Open(r io.ReaderAt) (*Image, error) {
 	if id := le.Uint16(b[20:]); id != zstdID {
 		return nil, fmt.Errorf("the image is compressed with method %d; only zstd (%d) is read", id, zstdID)
 	}
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxDecoded))
 	if err != nil {
 		return nil, err
 	}

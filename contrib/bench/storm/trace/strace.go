@@ -22,7 +22,7 @@ func Strace() []string {
 // an absolute path without links. What is about other files is left out. All
 // processes and threads become one sequence, in the order in which calls returned.
 func FromStrace(r io.Reader, prefix string) (*Trace, error) {
-	s := reader{prefix: prefix, files: map[string]int{}, begun: map[string]string{}, touched: map[int]bool{}}
+	s := reader{prefix: prefix, files: map[string]int{}, begun: map[string]string{}, touched: map[int]bool{}, used: map[int]bool{}}
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
 	for n := 1; lines.Scan(); n++ {
@@ -42,6 +42,16 @@ type reader struct {
 	free    []int
 	next    int
 	touched map[int]bool
+	used    map[int]bool // as check has it
+}
+
+// add holds every operation to what Parse holds it to.
+func (s *reader) add(op Op) error {
+	if err := check(op, s.used); err != nil {
+		return err
+	}
+	s.trace.Ops = append(s.trace.Ops, op)
+	return nil
 }
 
 // line takes `PID call`, and puts together calls that strace shows in two parts.
@@ -168,8 +178,7 @@ func (s *reader) named(c call, k Kind, dir, arg, mode string) error {
 			op.Flags |= map[string]int{"R_OK": 4, "W_OK": 2, "X_OK": 1}[word]
 		}
 	}
-	s.trace.Ops = append(s.trace.Ops, op)
-	return nil
+	return s.add(op)
 }
 
 // openFlags that matter to a read-only copy.
@@ -192,12 +201,13 @@ func (s *reader) open(pid string, c call, dir, arg, flags string) error {
 		fd, _ := descriptor(c.ret)
 		op.File = s.number()
 		if old, ok := s.files[pid+" "+fd]; ok { // closed without our seeing it
-			s.end(pid+" "+fd, old)
+			if err := s.end(pid+" "+fd, old); err != nil {
+				return err
+			}
 		}
 		s.files[pid+" "+fd] = op.File
 	}
-	s.trace.Ops = append(s.trace.Ops, op)
-	return nil
+	return s.add(op)
 }
 
 // exec is what the kernel does to a program of the prefix: it opens and maps it.
@@ -210,9 +220,7 @@ func (s *reader) exec(pid string, c call) error {
 		return nil
 	}
 	n := s.number()
-	s.trace.Ops = append(s.trace.Ops, Op{Kind: Open, Path: p, File: n}, Op{Kind: Touch, File: n})
-	s.end(pid+" exec", n)
-	return nil
+	return errors.Join(s.add(Op{Kind: Open, Path: p, File: n}), s.add(Op{Kind: Touch, File: n}), s.end(pid+" exec", n))
 }
 
 // number is the lowest that is free.
@@ -226,17 +234,17 @@ func (s *reader) number() int {
 	return s.next - 1
 }
 
-func (s *reader) end(key string, n int) {
-	s.trace.Ops = append(s.trace.Ops, Op{Kind: Close, File: n})
+func (s *reader) end(key string, n int) error {
 	delete(s.files, key)
 	delete(s.touched, n)
 	s.free = append(s.free, n)
+	return s.add(Op{Kind: Close, File: n})
 }
 
 func (s *reader) close(pid, arg string) error {
 	fd, _ := descriptor(arg)
 	if n, ok := s.files[pid+" "+fd]; ok {
-		s.end(pid+" "+fd, n)
+		return s.end(pid+" "+fd, n)
 	}
 	return nil
 }
@@ -246,7 +254,7 @@ func (s *reader) touch(pid, fd string) error {
 	n, ok := s.files[pid+" "+fd]
 	if ok && !s.touched[n] {
 		s.touched[n] = true
-		s.trace.Ops = append(s.trace.Ops, Op{Kind: Touch, File: n})
+		return s.add(Op{Kind: Touch, File: n})
 	}
 	return nil
 }
@@ -254,7 +262,7 @@ func (s *reader) touch(pid, fd string) error {
 func (s *reader) opened(pid string, c call, k Kind, arg string, size, offset int64) error {
 	fd, _ := descriptor(arg)
 	if n, ok := s.files[pid+" "+fd]; ok && c.err == 0 {
-		s.trace.Ops = append(s.trace.Ops, Op{Kind: k, File: n, Size: size, Offset: offset})
+		return s.add(Op{Kind: k, File: n, Size: size, Offset: offset})
 	}
 	return nil
 }
