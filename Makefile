@@ -20,7 +20,7 @@ LAZY := -extldflags=-Wl,-z,lazy
 # own job_container/tmpfs does not work in the emulated aarch64 slurmstepd.)
 MODE_STORIES := TestStories/(batch|export|het|nested|overlap|path-kept|private|srun-salloc|without)$$
 
-.PHONY: all help setup build go-build shim demo test check unit ctest cluster counts \
+.PHONY: all help setup build go-build shim demo test check check-data unit ctest cluster counts \
 	oracle oracle-venv formats servers fuzz test-slurm-24.11 bench-elf bench-launch bench-link bench-lock bench-select bench-storm roots install gpu-check clean
 
 all: build
@@ -28,6 +28,7 @@ all: build
 help:
 	@echo "make demo              the main job, end to end, on a Slurm cluster on this machine"
 	@echo "make test              all tests, the aarch64 node included"
+	@echo "make check-data        the tables that are data: sources, dates, order, duplicates"
 	@echo "make oracle            prefixes compared with those of rattler, file by file"
 	@echo "make formats           lock files and wheels: tried, accepted, compared, and times, in one table"
 	@echo "make fuzz              every fuzz target for FUZZTIME (60s)"
@@ -107,7 +108,11 @@ test: setup build
 	if [ -n "$$failed" ]; then echo "failed:$$failed"; fi; \
 	$(MAKE) --no-print-directory counts && [ -z "$$failed" ]
 
-check:
+# Tables that are data: a source and a date for each row, order, nothing twice.
+check-data:
+	$(GO) run ./contrib/ci/checkdata .
+
+check: check-data
 	@bad=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
 		if [ -n "$$bad" ]; then echo "not gofmt's: $$bad"; exit 1; fi
 	$(GO) vet ./...

@@ -24,25 +24,32 @@
 //	slurm/queries            what Slurm says of its nodes and partitions
 //	slurm/hostlist           Slurm's way to write names of nodes
 //	slurm/scope              which nodes a submission can land on
+//	slurm/shortjob           a command as a job of its own, never left behind
 //	slurm/clustertest        stories on a real cluster (scopetest: slurm/scope on one)
 //	slurm/launchbench        what a launch costs
+//	hooks/checkup            a node and what it can run, for a person
 //	hooks/facts              what a node is: archgen (its data on processors), factstest (recorded nodes),
 //	                         factstree (unpacks one)
 //	hooks/gpu                the health of a node's GPUs (gputest: drivers from tables)
 //	hooks/health             a node reads what it is, and tells
 //	hooks/helper             the program behind the plugin, prolog and epilog
 //	hooks/jobscript          lines of job scripts that would leave the environment
+//	hooks/launch             the last step before a program of an environment starts on a node
+//	hooks/look               a user's request that root look at a node
 //	hooks/pin                what a submission carries with its job
 //	hooks/planning           a lock's description and the cluster's nodes, for plans
 //	hooks/preflight          whether a node can run an environment, before a launch
 //	hooks/prepared           what a store holds, by its files
 //	hooks/selection          which environment each kind of node gets
+//	hooks/smoke              every module of an environment, tried on a node
 //	hooks/snapshot           what the cluster's nodes are, as published
 //	hooks/wrapper            run, shell and shell-hook, without the plugin
 //	envs/activation          what activation changes, as a patch
 //	envs/bundle              environments as one file
 //	envs/bytecode            compiled Python sources (pycbench: what they cost)
 //	envs/conda               what a conda package says of itself; matchspec, version
+//	envs/cuda                which driver runs which CUDA, on which GPUs: a table, and its
+//	                         answers
 //	envs/editable            a project used from its source tree
 //	envs/elf                 what programs and libraries ask of a node; loader (what they
 //	                         need, resolved as glibc's loader would)
@@ -61,6 +68,7 @@
 //	envs/requirement         what an environment asks of a node
 //	envs/sandbox             where code of packages runs
 //	envs/satisfy             whether a lock still has what its manifests ask for
+//	envs/sitebuild           what a site compiles on its nodes for an environment
 //	envs/stack               what an environment communicates with
 //	envs/standalone          a Python that is one archive (python-build-standalone)
 //	envs/task                tasks of a manifest, without a solve

@@ -130,6 +130,11 @@ func (m *Manifest) check() error {
 			return bad("entry %q: %v", e.Path, err)
 		}
 	}
+	for i, at := range m.ELF {
+		if at < 0 || at >= len(m.Entries) || i > 0 && at <= m.ELF[i-1] || m.Entries[at].Type != EntryFile {
+			return bad("entry %d cannot be an ELF file", at)
+		}
+	}
 	return nil
 }
 

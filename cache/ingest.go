@@ -121,7 +121,7 @@ func (s *Store) take(ctx context.Context, r io.ReaderAt, name string, size int64
 		}
 	}
 	return &Manifest{Version: manifestVersion, SHA256: src.SHA256, MD5: src.MD5, Size: size, Format: src.Format,
-		Meta: meta, Notes: append(found, notes...), Entries: entries}, nil
+		Meta: meta, Notes: append(found, notes...), ELF: elfEntries(items, entries), Entries: entries}, nil
 }
 
 // verifiedArchive says which bytes were verified while they came.

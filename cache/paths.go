@@ -1,6 +1,9 @@
 package cache
 
-import "path/filepath"
+import (
+	"path/filepath"
+	"strconv"
+)
 
 // PrefixRoot is the directory below which prefixes lie: the format's, or in a
 // user's own store the store itself.
@@ -30,6 +33,11 @@ func (s *Store) MetaPath(id, platform string) string {
 	return filepath.Join(s.root, "meta", id, platform+".json")
 }
 
+// NeedsPath is where what the files of environment id ask of a node is published.
+func (s *Store) NeedsPath(id, platform string) string {
+	return filepath.Join(s.root, "meta", id, platform+".needs.json")
+}
+
 // LockDir is where a lock with this digest and what belongs to it is kept.
 func (s *Store) LockDir(digest string) string {
 	return filepath.Join(s.root, "locks", digest)
@@ -55,6 +63,12 @@ func (s *Store) ManifestPath(sha256 string) string {
 // package with sha256 pkg become under the compiler with this id.
 func (s *Store) PycPath(compiler, pkg string) string {
 	return filepath.Join(s.root, "pool", "pyc", compiler, pkg)
+}
+
+// ELFPath is where the facts of the ELF files of the package with this sha256 are
+// kept, as that version of the extractor has them.
+func (s *Store) ELFPath(extractor int, sha256 string) string {
+	return filepath.Join(s.root, "pool", "elf", "v"+strconv.Itoa(extractor), sha256)
 }
 
 func (s *Store) tmp(names ...string) string {

@@ -50,6 +50,34 @@ func (s *Store) SaveFile(path string, mode os.FileMode, write func(io.Writer) er
 	return syncDir(filepath.Dir(path))
 }
 
+// KeepFile is SaveFile for what can be made again and shows if it is not whole: it is
+// not made durable, so that it costs no sync. A power cut may leave a part of it.
+func (s *Store) KeepFile(path string, mode os.FileMode, data []byte) (err error) {
+	if !strings.HasPrefix(path, s.root+"/") {
+		return fmt.Errorf("%w: %s lies outside of the store %s", ErrStore, path, s.root)
+	}
+	f, err := os.CreateTemp(s.tmp(), "keep-*")
+	if err != nil {
+		return storeError("create a file in", s.tmp(), err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, ignore(os.Remove(f.Name()), os.ErrNotExist))
+		}
+	}()
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Chmod(mode), f.Close()); err != nil {
+		return storeError("write", f.Name(), err)
+	}
+	if err := s.own(f.Name()); err != nil {
+		return err
+	}
+	if err := s.MkdirAll(filepath.Dir(path)); err != nil {
+		return err
+	}
+	return storeError("publish", path, os.Rename(f.Name(), path))
+}
+
 // seal sets a finished file's mode, makes it durable and closes it.
 func seal(f *os.File, mode os.FileMode) error {
 	if err := f.Chmod(mode); err != nil {

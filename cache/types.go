@@ -140,6 +140,10 @@ type Manifest struct {
 	// Notes are findings worth a report that did not stop the package (e.g. a
 	// file that differs from paths.json).
 	Notes []string `json:"notes,omitempty"`
+	// ELF are the indices, ascending, of the entries whose content begins as an ELF
+	// file; nil = an earlier release took the package in and did not look
+	// (ELFEntries).
+	ELF []int `json:"elf"`
 	// Entries, sorted by Path, each path once.
 	Entries []Entry `json:"-"`
 }

@@ -38,6 +38,8 @@ type item struct {
 	same *item
 	// kept is the content of a small file of info/, not in the pool.
 	kept []byte
+	// elf: the content begins as an ELF file.
+	elf bool
 }
 
 // unpacker collects an archive's members and brings their contents into the
@@ -170,8 +172,9 @@ func (u *unpacker) file(it *item, content io.Reader) error {
 	u.files++
 	temp := filepath.Join(u.dir, strconv.Itoa(u.files))
 	if e.Size > smallFile {
-		digest, err := u.s.poolStream(temp, content, e.Size, e.Exec)
-		e.SHA256 = digest
+		in := &beginning{r: content}
+		digest, err := u.s.poolStream(temp, in, e.Size, e.Exec)
+		e.SHA256, it.elf = digest, isELF(in.head[:])
 		return err
 	}
 	block := takeBlock(int(e.Size))
@@ -179,6 +182,7 @@ func (u *unpacker) file(it *item, content io.Reader) error {
 	if _, err := io.ReadFull(content, data); err != nil {
 		return err
 	}
+	it.elf = isELF(data)
 	if strings.HasPrefix(e.Path, "info/") && u.info+e.Size <= keepInfo {
 		u.info += e.Size
 		e.SHA256 = digestOf(data)

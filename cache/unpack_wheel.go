@@ -108,7 +108,9 @@ func (s *Store) wheelFile(ctx context.Context, m *archive.WheelMember, it *item,
 		}
 	}()
 	if e.Size > smallFile {
-		e.SHA256, err = s.poolStream(temp, content, e.Size, e.Exec)
+		in := &beginning{r: content}
+		e.SHA256, err = s.poolStream(temp, in, e.Size, e.Exec)
+		it.elf = isELF(in.head[:])
 		return err
 	}
 	// The checksum is looked at when the content's end is read.
@@ -120,7 +122,7 @@ func (s *Store) wheelFile(ctx context.Context, m *archive.WheelMember, it *item,
 		e.SHA256 = emptySHA256
 		return nil
 	}
-	e.SHA256 = digestOf(data)
+	e.SHA256, it.elf = digestOf(data), isELF(data)
 	if kept {
 		it.kept = data
 		return nil

@@ -4,6 +4,7 @@ package cmd
 
 import (
 	"crypto/sha256"
+	"debug/elf"
 	"encoding/hex"
 	"fmt"
 	"maps"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"github.com/hpcenv/hpcenv/internal/condatest"
+	"github.com/hpcenv/hpcenv/internal/elftest"
 )
 
 // channel is a conda channel of small packages that may misbehave.
@@ -52,10 +54,12 @@ func packages() []condatest.Package {
 			out = append(out, script(name, subdir))
 		}
 	}
+	out = append(out, native()...)
 	out = append(out, condatest.Package{Name: "python", Version: "3.11.2", Build: "0", Subdir: "linux-64", Files: []condatest.File{
 		{Path: "bin/python", Content: pythonProgram, Exec: true, Placeholder: "/opt/placeholder_placeholder_placeholder"},
 		{Path: "lib/python3.11/site-packages/README.txt", Content: "packages go here\n"},
 	}})
+	out = append(out, modulePackages()...)
 	out = append(out, condatest.Package{Name: "scripted", Version: "1.0", Build: "0", Noarch: "generic", Files: []condatest.File{
 		{Path: "bin/.scripted-post-link.sh", Content: "echo made > $PREFIX/share/scripted/made\necho set up > $PREFIX/.messages.txt\n", Exec: true},
 		{Path: "share/scripted/readme", Content: "read me\n"},
@@ -63,6 +67,28 @@ func packages() []condatest.Package {
 	return append(out, condatest.Package{Name: "data", Version: "2.0", Build: "0", Noarch: "generic", Files: []condatest.File{
 		{Path: "share/data/readme", Content: "read me\n"}, {Path: "share/data/link", Link: "readme"},
 	}})
+}
+
+// native is a package of libraries for each platform: a module of UCX that needs what no
+// package has, and a library that asks for a newer glibc than the package says.
+func native() (out []condatest.Package) {
+	for subdir, machine := range map[string]elf.Machine{"linux-64": elf.EM_X86_64, "linux-aarch64": elf.EM_AARCH64} {
+		file := func(path string, s elftest.Spec) condatest.File {
+			s.Machine = machine
+			return condatest.File{Path: path, Content: string(s.Make())}
+		}
+		needs := func(versions ...string) []elftest.Need {
+			return []elftest.Need{{Library: "libc.so.6", Names: versions}}
+		}
+		out = append(out, condatest.Package{Name: "native", Version: "1.2", Build: "0", Subdir: subdir, Files: []condatest.File{
+			file("lib/libnative.so.1.0", elftest.Spec{SOName: "libnative.so.1", Needed: []string{"libc.so.6", "libstory.so.3"}, Needs: needs("GLIBC_2.17", "GLIBC_2.34"), Align: 65536}),
+			file("bin/native", elftest.Spec{Interp: "/lib/ld.so", Needed: []string{"libnative.so.1"}, RunPath: "$ORIGIN/../lib", Align: 65536}),
+			{Path: "lib/libnative.so.1", Link: "libnative.so.1.0"},
+			file("lib/libnarrow.so", elftest.Spec{Needed: []string{"libc.so.6"}, Needs: needs("GLIBC_2.5")}),
+			file("lib/ucx/libuct_story.so.0", elftest.Spec{Needed: []string{"libnative.so.1", "libdriver.so.1"}, RunPath: "$ORIGIN/..", Align: 65536}),
+		}})
+	}
+	return out
 }
 
 var archives = sync.OnceValue(func() func(testing.TB) map[string][]byte {

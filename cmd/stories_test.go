@@ -52,7 +52,7 @@ func TestStories(t *testing.T) {
 		},
 		Setup: func(env *testscript.Env) error { return setup(t, env) },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"lock": lockCmd, "channel": channelCmd, "exits": exitsCmd, "until": untilCmd, "hits": hitsCmd, "fill": fillCmd,
+			"lock": lockCmd, "channel": channelCmd, "exits": exitsCmd, "until": untilCmd, "hits": hitsCmd, "fill": fillCmd, "tree": treeCmd,
 		},
 	})
 }

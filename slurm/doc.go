@@ -27,7 +27,8 @@
 // Options: --env-lock, --env-name, --env-wait, --env-check, and as variables
 // SBATCH_ENV_LOCK …, SALLOC_ENV_LOCK …, SLURM_ENV_LOCK … (srun). The command line
 // stands above the variable, the variable above #SBATCH. None of the variables
-// reaches the job.
+// reaches the job. A step that has its environment from the job may say --env-check
+// for itself: SLURM_HPCENV_CHECK carries it to the helper.
 //
 // The pin, one value, is what a job carries: SLURM_SPANK_HPCENV_PIN in steps
 // (job_control HPCENV_PIN; SPANK_HPCENV_PIN in prologs). Its outer form is
@@ -69,7 +70,7 @@
 // user, IPC and process namespaces, which shared memory between ranks looks at, stay
 // what they are). stdout and stderr (up to 4 KiB) are the message of a failure.
 //
-//	hpcenv spank activate --store= --prefix-root= --run-dir= --job=N --step=N --nodeid=N --pin= --batch=0|1
+//	hpcenv spank activate --store= --prefix-root= --run-dir= --job=N --step=N --nodeid=N --pin= --batch=0|1 [--command=PROGRAM]
 //
 // As the user, in one task of the step and node, inside the step's limits, with the
 // task's environment, for activate_timeout at most. --pin is empty for a step that
@@ -82,7 +83,8 @@
 // helper's code; 1 if the helper crashed, 4 if it ran out of time, 5 if it cannot be
 // started. With more nodes the refusing tasks end by the signal 50 + code, slurmstepd
 // then cancels the step as the user, and the plugin in srun turns the status back into
-// the code and prints one summary line (verdict.c says why). How failures of the
+// the code and prints one summary line: "step 81234.0 ended on all 64 nodes: a node
+// cannot run it" (verdict.c says why). How failures of the
 // user's own programs are treated does not change. Node-side hooks never fail, so no
 // node is drained.
 //

@@ -33,4 +33,5 @@ as_user ./launchbench submit -lock . -name cpu || rc=1
 for nodes in 1 3; do
 	as_user salloc -Q -N "$nodes" --env-lock=. --env-name=cpu ./launchbench step -nodes "$nodes" || rc=1
 done
+as_user salloc -Q -N 1 --env-lock=. --env-name=cpu ./launchbench check || rc=1
 exit "$rc"

@@ -164,6 +164,11 @@ type PlatformDetail struct {
 	Notes    []string `json:"notes,omitempty"`
 	// ByteCode tells of the compiled files; nil = there is no python.
 	ByteCode *ByteCode `json:"byte_code,omitempty"`
+	// SiteBuilds are what the site compiled on its nodes for it.
+	SiteBuilds []SiteBuild `json:"site_builds,omitempty"`
+	// Needs is what the files ask of a node; nil = NeedsUnknown says why it is not known.
+	Needs        *Needs `json:"needs,omitempty"`
+	NeedsUnknown string `json:"needs_unknown,omitempty"`
 }
 
 // What is told of how an environment was made.

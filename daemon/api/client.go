@@ -172,7 +172,12 @@ func (c *Client) Status(ctx context.Context) (*Status, error) {
 }
 
 func (c *Client) get(ctx context.Context, path string, out any) error {
-	resp, err := c.do(ctx, http.MethodGet, path, nil, 0)
+	return c.ask(ctx, http.MethodGet, path, out)
+}
+
+// ask sends a request without a body and decodes its answer.
+func (c *Client) ask(ctx context.Context, method, path string, out any) error {
+	resp, err := c.do(ctx, method, path, nil, 0)
 	if err != nil {
 		return err
 	}

@@ -22,12 +22,16 @@ import (
 
 	"github.com/hpcenv/hpcenv/envs/pyenv"
 	"github.com/hpcenv/hpcenv/envs/python"
+	"github.com/hpcenv/hpcenv/envs/sitebuild"
 	"github.com/hpcenv/hpcenv/hooks/selection"
 )
 
 // Path is the file that is read unless --config names another; it may be
 // absent.
 const Path = "/etc/hpcenv/hpcenvd.yaml"
+
+// CUDATablePath is where a site's own table of drivers, toolkits and GPUs lies.
+const CUDATablePath = "/etc/hpcenv/cuda.txt"
 
 // ErrConfig is the class of all errors of this package.
 var ErrConfig = errors.New("configuration cannot be used")
@@ -64,6 +68,9 @@ type Config struct {
 	Selection Selection `mapstructure:"selection"`
 	Scripts   Scripts   `mapstructure:"scripts"`
 	Tmp       Tmp       `mapstructure:"tmp"`
+	// SiteBuilds are what is compiled on nodes for environments; they run by
+	// Scripts.Spool.
+	SiteBuilds []sitebuild.Declaration `mapstructure:"site_builds"`
 }
 
 // Scripts says which packages' link scripts are run, and how.
@@ -136,6 +143,9 @@ type Selection struct {
 	Rules []selection.Rule `mapstructure:"rules"`
 	// Enforced: slurmctld runs contrib/slurm/job_submit.lua.
 	Enforced bool `mapstructure:"enforced"`
+	// CUDATable is the site's own table of drivers, toolkits and GPUs, which is read
+	// where it is there; "" = the program's counts. At CUDATablePath it may be absent.
+	CUDATable string `mapstructure:"cuda_table"`
 }
 
 // Nodes is how nodes tell what they are.
@@ -176,6 +186,7 @@ var defaults = map[string]any{
 	"nodes.munge_socket":    "",
 	"selection.rules":       []selection.Rule{},
 	"selection.enforced":    false,
+	"selection.cuda_table":  CUDATablePath,
 	"scripts.allow":         []ScriptRule{},
 	"scripts.spool":         "",
 	"scripts.job_platforms": []string{},
@@ -187,6 +198,7 @@ var defaults = map[string]any{
 	"scripts.disk_mb":       4096,
 	"scripts.files":         200_000,
 	"tmp.keep":              48 * time.Hour,
+	"site_builds":           []sitebuild.Declaration{},
 }
 
 // flagKeys are the flags that stand for keys.
@@ -347,6 +359,9 @@ func (c *Config) check() error {
 				return bad(fmt.Sprintf("interpreters, entry %d", n+1), "%s: the daemon opens no files that packages lie in; serve it over http, or name its channel in fetch.mirrors with a file URL", a.URL)
 			}
 		}
+	}
+	if err := c.checkSiteBuilds(bad); err != nil {
+		return err
 	}
 	for i, r := range c.Scripts.Allow {
 		if !strings.Contains(r.Channel, "://") || r.Package == "" || strings.ContainsAny(r.Package, "*/ ") {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/hpcenv/hpcenv/envs/python"
+	"github.com/hpcenv/hpcenv/envs/sitebuild"
 	"github.com/hpcenv/hpcenv/hooks/selection"
 )
 
@@ -39,8 +40,8 @@ func TestLaterWins(t *testing.T) {
 	want := &Config{
 		Store: "/file", Socket: "/run/hpcenv/hpcenvd.sock", PrefixRoot: "/flag/e", Platforms: []string{"linux-64"}, Clusters: []string{},
 		ByteCode: true, LogLevel: "info", Interpreters: []python.Interpreter{}, Glibc: "2.28", Fetch: Fetch{Allow: []string{"10.0.0.1:80"}, Parallel: 5, Mirrors: []MirrorRule{}, Buckets: []Bucket{}}, Inventory: Inventory{Refresh: 90 * time.Second}, Tmp: Tmp{Keep: 48 * time.Hour},
-		Selection: Selection{Rules: []selection.Rule{}},
-		Scripts:   Scripts{Allow: []ScriptRule{}, JobPlatforms: []string{}, Wait: time.Hour, OnFailure: "degrade", Time: 10 * time.Minute, MemoryMB: 4096, Processes: 128, DiskMB: 4096, Files: 200_000},
+		Selection: Selection{Rules: []selection.Rule{}, CUDATable: CUDATablePath}, SiteBuilds: []sitebuild.Declaration{},
+		Scripts: Scripts{Allow: []ScriptRule{}, JobPlatforms: []string{}, Wait: time.Hour, OnFailure: "degrade", Time: 10 * time.Minute, MemoryMB: 4096, Processes: 128, DiskMB: 4096, Files: 200_000},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -69,6 +70,16 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"unknown key in a rule", "store: /s\nscripts:\n  allow:\n  - {channel: https://c.example/main, pakage: x}\n", "", "hpcenvd.yaml:4: unknown key pakage in scripts.allow; the nearest is package"},
 		{"rules in a variable", "store: /s\n", "HPCENVD_SCRIPTS_ALLOW=x", "in the file only"},
 		{"jobs without a spool", "store: /s\nscripts: {job_platforms: [linux-aarch64]}\n", "", "scripts.spool"},
+		{"unknown key of a site build", siteBuild("packge: x"), "", "unknown key packge in site_builds; the nearest is package"},
+		{"site build without a spool", strings.Replace(siteBuild(""), "spool: /spool", "wait: 1h", 1), "", "scripts.spool"},
+		{"site build of no package", siteBuild("package: \"\""), "", "is not the specification of one package"},
+		{"site build without a command", siteBuild("script: \"\""), "", "it has no command"},
+		{"site build with sbatch's file names", siteBuild("nodes: [{platform: linux-64, sbatch: [--output=/x]}]"), "", "--output=/x"},
+		{"site build for another platform", siteBuild("nodes: [{platform: osx-64}]"), "", "is not one of platforms"},
+		{"site build for no network", siteBuild("networks: [slingshot]"), "", `network "slingshot" is not one of`},
+		{"site build's variable", siteBuild("variables: [{name: CONDA_PREFIX, value: x}]"), "", "is not one that a site build may set"},
+		{"site build's source", siteBuild("sources: [{url: https://c.example/x.tar.gz, sha256: abc}]"), "", "sha256"},
+		{"two site builds of a name", siteBuild("") + "\n" + strings.Split(siteBuild(""), "site_builds:\n")[1], "", "is the name of another entry"},
 		{"relative", "store: s\n", "", `store: "s" is not an absolute path`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -77,6 +88,32 @@ func TestMistakesAreNamed(t *testing.T) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// siteBuild is a configuration with one site build, one line of which is another.
+func siteBuild(line string) string {
+	lines := []string{"name: mpi", "package: legate-mpi-wrapper", "script: /etc/hpcenv/mpi.sh", "nodes: [{platform: linux-64, sbatch: [--partition=all]}]", "variables: [{name: X, value: \"${overlay}/x\"}]"}
+	key, _, _ := strings.Cut(line, ":")
+	for i, l := range lines {
+		if strings.HasPrefix(l, key+":") {
+			lines[i], line = line, ""
+		}
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return "store: /s\nscripts: {spool: /spool}\nsite_builds:\n- " + strings.Join(lines, "\n  ")
+}
+
+func TestSiteBuilds(t *testing.T) {
+	c, err := load(t, siteBuild("time: 90s"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := c.SiteBuilds[0]
+	if d.Name != "mpi" || d.Time != 90*time.Second || d.Nodes[0].Sbatch[0] != "--partition=all" || d.Variables[0].Value != "${overlay}/x" {
+		t.Errorf("%+v", d)
 	}
 }
 

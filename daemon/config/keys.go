@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/hpcenv/hpcenv/envs/sitebuild"
 	"github.com/hpcenv/hpcenv/internal/nearest"
 )
 
@@ -68,6 +69,7 @@ var listKeys = map[string][]string{
 	"scripts.allow":   {"channel", "package"},
 	"fetch.mirrors":   {"prefix", "urls"},
 	"selection.rules": {"key", "gpu", "network", "partition", "architecture", "mixed", "prefer", "set"},
+	"site_builds":     sitebuild.Keys(),
 	"fetch.buckets":   {"name", "endpoint", "region", "path_style"},
 }
 

@@ -180,7 +180,7 @@ func (k *Keeper) ask(ctx context.Context) (*snapshot.Snapshot, error) {
 		return nil, err
 	}
 	s := Build(k.cluster, nodes, partitions, told)
-	s.Rules, s.Enforced = k.Rules.Digest(), k.Enforced
+	s.Rules, s.Enforced, s.SameHost = k.Rules.Digest(), k.Enforced, k.sameHosts(nodes)
 	if s.Plugins, err = k.Slurm.Plugins(ctx); err != nil {
 		return nil, fmt.Errorf("inventory: %w", err)
 	}

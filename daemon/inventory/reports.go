@@ -72,13 +72,16 @@ func (k *Keeper) NodeFacts(ctx context.Context, node string, from netip.Addr, da
 	if err := k.checkAddress(ctx, known, from); err != nil {
 		return err
 	}
-	// As canonical bytes: equal facts are kept once, however they were written.
+	// As canonical bytes: equal facts are kept once, however they were written. What no
+	// two nodes should have in common is kept beside them.
+	host := f.HostID
+	f.HostID = ""
 	if data, err = json.Marshal(&f); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrReport, node, err)
 	}
 	sum := sha256.Sum256(data)
 	digest := hex.EncodeToString(sum[:])
-	mine, err := k.note(node, digest, data)
+	mine, err := k.note(node, digest, host, data)
 	if err != nil {
 		return err
 	}
@@ -86,7 +89,7 @@ func (k *Keeper) NodeFacts(ctx context.Context, node string, from netip.Addr, da
 }
 
 // note keeps what a node told in memory, and returns its number.
-func (k *Keeper) note(node, digest string, data []byte) (uint64, error) {
+func (k *Keeper) note(node, digest, host string, data []byte) (uint64, error) {
 	names := k.names()
 	k.reports.mu.Lock()
 	defer k.reports.mu.Unlock()
@@ -101,7 +104,7 @@ func (k *Keeper) note(node, digest string, data []byte) (uint64, error) {
 		return 0, fmt.Errorf("%w: %d nodes told theirs already", ErrReport, len(r.Nodes))
 	}
 	r.Facts[digest] = data
-	r.Nodes[node] = snapshot.Report{Facts: digest, At: time.Now().Unix()}
+	r.Nodes[node] = snapshot.Report{Facts: digest, At: time.Now().Unix(), HostID: host}
 	k.reports.dirty = true
 	k.reports.told++
 	return k.reports.told, nil
@@ -221,6 +224,17 @@ func (k *Keeper) loadReports() error {
 	}
 	k.reports.file = file
 	return nil
+}
+
+// sameHosts are nodes of Slurm's that told equal host identifiers.
+func (k *Keeper) sameHosts(nodes []queries.Node) []string {
+	k.reports.mu.Lock()
+	defer k.reports.mu.Unlock()
+	ids := make(map[string]string, len(nodes))
+	for i := range nodes {
+		ids[nodes[i].Name] = k.reports.file.Nodes[nodes[i].Name].HostID
+	}
+	return snapshot.SameHosts(ids)
 }
 
 // factsOf returns what each node told.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -148,6 +149,16 @@ func (s *Server) inspect(w http.ResponseWriter, r *http.Request) {
 func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 	st, err := s.backend.Status(r.Context())
 	s.answer(w, r, st, err)
+}
+
+// retrySiteBuilds is for who administers the store.
+func (s *Server) retrySiteBuilds(w http.ResponseWriter, r *http.Request) {
+	if who, known := peer(r); !known || who.Uid != 0 && int(who.Uid) != os.Geteuid() {
+		s.fail(w, r, api.Errorf(api.ExitUsage, "only root and the daemon's own account may have failed builds tried again\nnext: tell the administrator"))
+		return
+	}
+	builds, err := s.backend.RetrySiteBuilds(r.Context(), r.PathValue("id"), r.URL.Query().Get("name"))
+	s.answer(w, r, builds, err)
 }
 
 func (s *Server) putArchive(w http.ResponseWriter, r *http.Request) {

@@ -32,6 +32,8 @@ type Backend interface {
 	// ListFor and InspectFor are List and Inspect for a member of these groups.
 	ListFor(ctx context.Context, groups []int) ([]api.Environment, error)
 	InspectFor(ctx context.Context, groups []int, id string) (*api.EnvironmentDetail, error)
+	// RetrySiteBuilds builds again what failed of an environment.
+	RetrySiteBuilds(ctx context.Context, id, name string) ([]api.EnvironmentBuilds, error)
 }
 
 // Options of a Server.
@@ -69,6 +71,7 @@ func New(b Backend, opts Options) *Server {
 	mux.HandleFunc("GET /v1/environments", s.list)
 	mux.HandleFunc("GET /v1/environments/{id}", s.inspect)
 	mux.HandleFunc("GET /v1/status", s.status)
+	mux.HandleFunc("POST /v1/site-builds/{id}/retry", s.retrySiteBuilds)
 	mux.HandleFunc("PUT /v1/archives/{sha256}", s.putArchive)
 	s.http = &http.Server{
 		Handler:           mux,

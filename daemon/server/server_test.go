@@ -47,6 +47,10 @@ func (b *backend) Status(context.Context) (*api.Status, error) {
 	return &api.Status{Version: "test"}, nil
 }
 
+func (b *backend) RetrySiteBuilds(_ context.Context, id, name string) ([]api.EnvironmentBuilds, error) {
+	return []api.EnvironmentBuilds{{ID: id, Builds: []api.SiteBuild{{Name: name}}}}, nil
+}
+
 func (b *backend) Holds(int, string) (bool, error) { return false, nil }
 
 func (b *backend) PutArchive(_ context.Context, _ int, sha string, r io.Reader) error {
@@ -386,5 +390,15 @@ func TestAPanicEndsItsOwnWorkOnly(t *testing.T) {
 	}
 	if _, err := c.Status(context.Background()); err != nil {
 		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// The store's administrator may have failed builds tried again (who else asks is refused:
+// a story of the cluster's tests).
+func TestRetryOfSiteBuilds(t *testing.T) {
+	_, socket := start(t, &backend{})
+	got, err := dial(t, socket).RetrySiteBuilds(t.Context(), "0123", "mpi & more")
+	if err != nil || len(got) != 1 || got[0].ID != "0123" || got[0].Builds[0].Name != "mpi & more" {
+		t.Errorf("%+v %v", got, err)
 	}
 }

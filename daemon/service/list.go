@@ -15,6 +15,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/materialize"
+	"github.com/hpcenv/hpcenv/envs/sitebuild"
 )
 
 // List implements api.Service: what this process may read is there.
@@ -98,7 +99,11 @@ func inspect(ctx context.Context, parts []*cache.Store, id string) (*api.Environ
 	for i, m := range metas {
 		// One id is one content: the first that has a platform tells of all.
 		if i == 0 || m.Platform != metas[i-1].Platform {
-			out.Platforms = append(out.Platforms, detail(m))
+			d := detail(m)
+			if d.SiteBuilds, err = buildsOf(m); err != nil {
+				return nil, err
+			}
+			out.Platforms = append(out.Platforms, d)
 		}
 	}
 	return out, nil
@@ -136,6 +141,7 @@ func detail(m described) api.PlatformDetail {
 	}
 	d.Conflicts = conflicts(m.Conflicts)
 	d.ByteCode = byteCode(m.Meta)
+	d.Needs, d.NeedsUnknown = needsOf(m)
 	return d
 }
 
@@ -216,6 +222,9 @@ func publishedIn(ctx context.Context, store *cache.Store, idPrefix string) ([]de
 			m, err := materialize.Published(store, id, platform)
 			if errors.Is(err, cache.ErrNotFound) {
 				continue // removed meanwhile
+			}
+			if err != nil && sitebuild.IsOverlay(store, id, platform) {
+				continue // no environment, but what the site built for one
 			}
 			if err != nil {
 				return nil, err

@@ -16,6 +16,7 @@ import (
 	"github.com/hpcenv/hpcenv/envs/linkscript"
 	"github.com/hpcenv/hpcenv/envs/prepare"
 	"github.com/hpcenv/hpcenv/envs/pyenv"
+	"github.com/hpcenv/hpcenv/envs/sitebuild"
 	"github.com/hpcenv/hpcenv/hooks/snapshot"
 	"github.com/hpcenv/hpcenv/internal/version"
 )
@@ -46,6 +47,8 @@ type Options struct {
 	// Scripts says which link scripts are run. Its Runner is the Service's own
 	// sandbox unless it is set.
 	Scripts prepare.Scripts
+	// SiteBuilds makes what the site compiles for environments; nil = nothing.
+	SiteBuilds *sitebuild.Builder
 }
 
 // Service implements api.Service on a store.
@@ -142,7 +145,12 @@ func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report f
 	case err != nil:
 		return nil, OfLock(err, req.Lock)
 	}
+	built, err := s.siteBuilds(ctx, deps.Store, res, report)
+	if err != nil {
+		return nil, err
+	}
 	out := s.result(deps.Store, res)
+	out.Notes = append(out.Notes, built...)
 	if group, ok := deps.Store.Group(); ok {
 		out.Private = true
 		out.Notes = append(out.Notes, fmt.Sprintf("made of packages that need a credential: only members of group %d can use it (%s)", group, deps.Store.Root()))

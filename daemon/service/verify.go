@@ -6,6 +6,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/materialize"
 	"github.com/hpcenv/hpcenv/envs/prepare"
+	"github.com/hpcenv/hpcenv/envs/sitebuild"
 )
 
 // Verify reads the trees of one environment, by id or unambiguous prefix of it,
@@ -27,6 +28,11 @@ func (s *Service) Verify(ctx context.Context, id string) (*api.Verification, err
 			return nil, err
 		}
 		p := verified(m.Meta, v)
+		overlays, err := sitebuild.Verify(m.in, m.ID, m.Platform)
+		if err != nil {
+			return nil, err
+		}
+		p.Damage, p.Same = append(p.Damage, overlays...), p.Same && len(overlays) == 0
 		out.Same = out.Same && p.Same
 		out.Platforms = append(out.Platforms, p)
 	}

@@ -49,6 +49,10 @@ type Input struct {
 	// user has not set it, before the scripts, which may know better; with other
 	// settings the platform's part is made afresh.
 	Settings map[string]string
+	// Site are variables of what the site built for this environment and this node (set
+	// and prepend). They come after the scripts, which do not know of it; what the user
+	// has set beforehand, and not to nothing, stands. [activation.env] wins over them.
+	Site []Op
 	// First: the environment variables come from a submitting shell, not from
 	// this job's script. Whatever is active in them is left first, and
 	// PYTHONPATH and its like go, even if our marker is there already.
@@ -79,12 +83,15 @@ func (in Input) Marker() string {
 
 // node is the platform, and what else of the activation is this node's own.
 func (in Input) node() string {
-	if len(in.Settings) == 0 {
+	if len(in.Settings) == 0 && len(in.Site) == 0 {
 		return in.Platform
 	}
 	h := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(in.Settings)) {
 		fmt.Fprintf(h, "%s=%s\x00", name, in.Settings[name])
+	}
+	for _, op := range in.Site {
+		fmt.Fprintf(h, "%s %s=%s\x00", op.Kind, op.Name, op.Value)
 	}
 	return in.Platform + "+" + hex.EncodeToString(h.Sum(nil)[:6])
 }
@@ -95,6 +102,17 @@ func (in Input) settingOps(e *environ) (ops []Op) {
 		if _, set := e.get(name); !set {
 			ops = append(ops, Op{Kind: OpSet, Name: name, Value: in.Settings[name]})
 		}
+	}
+	return ops
+}
+
+// siteOps are the operations of Site, with the user's own values in place of the site's.
+func (in Input) siteOps(e *environ) (ops []Op) {
+	for _, op := range in.Site {
+		if own, _ := e.get(op.Name); op.Kind == OpSet && own != "" {
+			op.Value = own
+		}
+		ops = append(ops, op)
 	}
 	return ops
 }
@@ -187,6 +205,7 @@ func Activate(ctx context.Context, in Input) (Result, error) {
 			return Result{}, err
 		}
 	}
+	plan.Last.Ops = append(in.siteOps(e), plan.Last.Ops...)
 	plan.Platform.Ops = append(in.settingOps(e), plan.Platform.Ops...)
 	notes, err := platformLayer(ctx, e, plan, &rec, in.Scripts)
 	if err != nil {

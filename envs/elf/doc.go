@@ -23,6 +23,7 @@
 //	scan.go       many files at once
 //	survey.go     what the files of a prefix ask together; copies.go, floors.go
 //	modules.go    files that are opened at run time (modules.txt)
+//	listing.go    a prefix as a list of its files
 //
 // The room loader resolves what a file needs as glibc's loader would.
 package elf

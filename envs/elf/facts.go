@@ -4,7 +4,7 @@ import "errors"
 
 // Extractor is the version of what this package reads. It is part of the key
 // under which facts are kept, and is raised when the same content gives others.
-const Extractor = 1
+const Extractor = 2
 
 // Errors of reading a file. ErrNotELF: it is something else, which is no fault.
 // ErrBroken: it begins as an ELF file and then is none that could be loaded.

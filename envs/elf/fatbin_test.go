@@ -75,7 +75,7 @@ func TestCUDACode(t *testing.T) {
 		if r.IntN(2) == 0 {
 			name = "__nv_relfatbin"
 		}
-		f := read(t, spec{soname: "libk.so", sections: map[string][]byte{name: section, ".text": {1, 2, 3}}}.make())
+		f := read(t, spec{SOName: "libk.so", Sections: map[string][]byte{name: section, ".text": {1, 2, 3}}}.Make())
 		if !slices.Equal(f.CUDA, want) || f.CUDAProblem != "" {
 			t.Fatalf("got %v (%s), want %v", f.CUDA, f.CUDAProblem, want)
 		}
@@ -91,12 +91,12 @@ func TestUnknownCUDACode(t *testing.T) {
 		"too long":      func() []byte { b := slices.Clone(good); b[8]++; return b }(),
 		"huge code":     func() []byte { b := slices.Clone(good); b[16+15] = 0xff; return b }(),
 	} {
-		f := read(t, spec{soname: "libk.so", sections: map[string][]byte{".nv_fatbin": section}}.make())
+		f := read(t, spec{SOName: "libk.so", Sections: map[string][]byte{".nv_fatbin": section}}.Make())
 		if f.CUDAProblem == "" || f.SOName != "libk.so" {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}
-	if f := read(t, spec{soname: "libk.so", sections: map[string][]byte{".nv_fatbin": good}, noShdr: true}.make()); f.CUDA != nil || f.CUDAProblem != "" {
+	if f := read(t, spec{SOName: "libk.so", Sections: map[string][]byte{".nv_fatbin": good}, NoHeaders: true}.Make()); f.CUDA != nil || f.CUDAProblem != "" {
 		t.Errorf("without section headers: %+v", f)
 	}
 }

@@ -1,6 +1,7 @@
 package elf
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,6 +55,10 @@ func numbers(s string) (n []int, ok bool) {
 	return n, true
 }
 
+// unnumbered are versions of glibc that name what it can do, and the numbered one that
+// it can do it from (glibc's NEWS).
+var unnumbered = map[string]string{"GLIBC_ABI_DT_RELR": "GLIBC_2.36"}
+
 // floors finds the highest versions that files need, and that they define.
 func (s *Survey) floors(own []Scanned) {
 	floors := map[string]*Floor{}
@@ -61,10 +66,11 @@ func (s *Survey) floors(own []Scanned) {
 	for _, f := range own {
 		for _, need := range f.Facts.Needs {
 			for _, v := range need.Versions {
-				family, n, ok := numbered(v.Name)
+				name := cmp.Or(unnumbered[v.Name], v.Name)
+				family, n, ok := numbered(name)
 				if ok && !v.Weak && slices.Compare(n, best[family]) > 0 {
 					best[family] = n
-					floors[family] = &Floor{Version: v.Name[len(family)+1:], File: f.Path, Library: need.Library}
+					floors[family] = &Floor{Version: name[len(family)+1:], File: f.Path, Library: need.Library}
 				}
 			}
 		}

@@ -17,14 +17,14 @@ import (
 // survive being kept, or with a reason of the two classes.
 func FuzzRead(f *testing.F) {
 	s := full()
-	f.Add(s.make())
-	s.class, s.big, s.machine, s.noShdr = 32, true, elf.EM_PPC, true
-	f.Add(s.make())
-	s.soname = "lib\xff.so"
-	f.Add(s.make())
-	fat := spec{sections: map[string][]byte{".nv_fatbin": container(code{2, 90}, code{1, 90})}}
-	f.Add(fat.make())
-	f.Add((spec{kind: elf.ET_EXEC, static: true}).make())
+	f.Add(s.Make())
+	s.Class, s.Big, s.Machine, s.NoHeaders = 32, true, elf.EM_PPC, true
+	f.Add(s.Make())
+	s.SOName = "lib\xff.so"
+	f.Add(s.Make())
+	fat := spec{Sections: map[string][]byte{".nv_fatbin": container(code{2, 90}, code{1, 90})}}
+	f.Add(fat.Make())
+	f.Add((spec{Kind: elf.ET_EXEC, Static: true}).Make())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c := &counting{b: b}
 		facts, err := hpcelf.Read(c, int64(len(b)))

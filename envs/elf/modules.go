@@ -49,11 +49,37 @@ var places = sync.OnceValue(func() []place {
 // machine is not looked at: who opens them does not either. A link that leads
 // nowhere is a module, too: opening it fails. Errors are the storage's.
 func Modules(prefix string) ([]Module, error) {
+	modules, err := modulesIn(disk(prefix))
+	if err != nil {
+		return nil, fmt.Errorf("modules below %s: %w", prefix, err)
+	}
+	return modules, nil
+}
+
+// Modules is Modules of the listed prefix.
+func (l *Listing) Modules() ([]Module, error) { return modulesIn(l) }
+
+// folder is a prefix in which modules are looked for.
+type folder interface {
+	// names of what is in a directory; none if there is no such directory.
+	names(dir string) ([]name, error)
+	// real is where a file of the prefix lies, links followed; a link that leads
+	// nowhere, or out of the prefix, is where it is itself.
+	real(file string) (string, error)
+}
+
+// name is one in a directory. dir: it is a directory, no link to one.
+type name struct {
+	name string
+	dir  bool
+}
+
+func modulesIn(prefix folder) ([]Module, error) {
 	of := map[string]string{}
 	for _, p := range places() {
 		found, err := match(prefix, ".", strings.Split(p.pattern, "/"), 0)
 		if err != nil {
-			return nil, fmt.Errorf("modules of %s below %s: %w", p.of, prefix, err)
+			return nil, fmt.Errorf("%s: %w", p.of, err)
 		}
 		for _, f := range found {
 			if of[f] == "" {
@@ -64,9 +90,9 @@ func Modules(prefix string) ([]Module, error) {
 	modules := map[string]*Module{}
 	links := map[string][]string{}
 	for file, by := range of {
-		at, err := realPath(prefix, file)
+		at, err := prefix.real(file)
 		if err != nil {
-			return nil, fmt.Errorf("modules below %s: %w", prefix, err)
+			return nil, err
 		}
 		if at != file {
 			links[at] = append(links[at], file)
@@ -88,9 +114,11 @@ func Modules(prefix string) ([]Module, error) {
 	return all, nil
 }
 
-// realPath is where a file of the prefix lies, links followed; a link that leads
-// nowhere, or out of the prefix, is where it is itself.
-func realPath(prefix, file string) (string, error) {
+// disk is a prefix on disk.
+type disk string
+
+func (d disk) real(file string) (string, error) {
+	prefix := string(d)
 	top, err := filepath.EvalSymlinks(prefix)
 	if err != nil {
 		return "", err
@@ -109,9 +137,24 @@ func realPath(prefix, file string) (string, error) {
 	return filepath.ToSlash(rel), nil
 }
 
+func (d disk) names(dir string) ([]name, error) {
+	entries, err := os.ReadDir(filepath.Join(string(d), filepath.FromSlash(dir)))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := make([]name, len(entries))
+	for i, e := range entries {
+		out[i] = name{e.Name(), e.IsDir()}
+	}
+	return out, nil
+}
+
 // match are the files below dir (of prefix) that the pattern's words name. Only
 // directories that can have one are read.
-func match(prefix, dir string, words []string, depth int) (found []string, err error) {
+func match(prefix folder, dir string, words []string, depth int) (found []string, err error) {
 	word, rest := words[0], words[1:]
 	if word == "**" {
 		if found, err = match(prefix, dir, rest, depth); err != nil || depth == maxDepth {
@@ -120,29 +163,26 @@ func match(prefix, dir string, words []string, depth int) (found []string, err e
 	} else if len(rest) > 0 && !strings.ContainsAny(word, "*?[") {
 		return match(prefix, path.Join(dir, word), rest, depth)
 	}
-	entries, err := os.ReadDir(filepath.Join(prefix, filepath.FromSlash(dir)))
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return nil, nil
-	}
+	names, err := prefix.names(dir)
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range entries {
-		at := path.Join(dir, e.Name())
-		is, err := path.Match(word, e.Name())
+	for _, e := range names {
+		at := path.Join(dir, e.name)
+		is, err := path.Match(word, e.name)
 		if err != nil {
 			return nil, fmt.Errorf("pattern %s: %w", word, err)
 		}
 		var more []string
 		switch {
 		case word == "**":
-			if e.IsDir() {
+			if e.dir {
 				more, err = match(prefix, at, words, depth+1)
 			}
 		case !is:
 		case len(rest) > 0:
 			more, err = match(prefix, at, rest, depth)
-		case !e.IsDir():
+		case !e.dir:
 			more = []string{at}
 		}
 		if err != nil {

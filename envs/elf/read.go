@@ -214,14 +214,22 @@ func (f *file) load() error {
 }
 
 // offset of an address in the file; ok is false where none of the file is there.
-// limit is where the segment's part of the file ends.
+// limit is where the part of the file ends that lies there in memory as it lies in the
+// file: that of the segment, and of those that follow it in both. (patchelf moves a table
+// of strings to the front of the first segment, where it goes on into the second.)
 func (f *file) offset(addr uint64) (off, limit uint64, ok bool) {
-	for _, s := range f.segments {
-		if s.kind == elf.PT_LOAD && addr >= s.vaddr && addr-s.vaddr < s.filesz {
-			return s.off + (addr - s.vaddr), s.off + s.filesz, true
+	for _, s := range f.segments { // the loader has them by address
+		if s.kind != elf.PT_LOAD || s.filesz == 0 {
+			continue
+		}
+		switch {
+		case ok && s.off == limit && s.vaddr-addr == limit-off:
+			limit += s.filesz
+		case !ok && addr >= s.vaddr && addr-s.vaddr < s.filesz:
+			off, limit, ok = s.off+(addr-s.vaddr), s.off+s.filesz, true
 		}
 	}
-	return 0, 0, false
+	return off, limit, ok
 }
 
 func (f *file) classify() {

@@ -27,10 +27,10 @@ func read(t *testing.T, b []byte) *hpcelf.Facts {
 // full says something of every field.
 func full() spec {
 	return spec{
-		soname: "libx.so.1", needed: []string{"libc.so.6", "libm.so.6"}, rpath: "$ORIGIN/../lib", runpath: "/opt/lib:$ORIGIN",
-		flags1: uint64(elf.DF_1_NODEFLIB | elf.DF_1_NOOPEN), align: 65536,
-		needs:   []needSpec{{library: "libc.so.6", names: []string{"GLIBC_2.17", "GLIBC_2.34"}}, {library: "libm.so.6", names: []string{"GLIBC_2.2.5"}, weak: true}},
-		defines: []string{"X_1", "X_2"},
+		SOName: "libx.so.1", Needed: []string{"libc.so.6", "libm.so.6"}, RPath: "$ORIGIN/../lib", RunPath: "/opt/lib:$ORIGIN",
+		Flags1: uint64(elf.DF_1_NODEFLIB | elf.DF_1_NOOPEN), Align: 65536,
+		Needs:   []needSpec{{Library: "libc.so.6", Names: []string{"GLIBC_2.17", "GLIBC_2.34"}}, {Library: "libm.so.6", Names: []string{"GLIBC_2.2.5"}, Weak: true}},
+		Defines: []string{"X_1", "X_2"},
 	}
 }
 
@@ -49,7 +49,7 @@ func TestEveryClassAndOrder(t *testing.T) {
 	} {
 		for _, bare := range []bool{false, true} {
 			s := full()
-			s.class, s.big, s.machine, s.noShdr = c.class, c.big, c.machine, bare
+			s.Class, s.Big, s.Machine, s.NoHeaders = c.class, c.big, c.machine, bare
 			want := &hpcelf.Facts{
 				Machine: c.want, Class: c.class, BigEndian: c.big, Kind: hpcelf.Library, Dynamic: true, MaxPage: 65536, SOName: "libx.so.1",
 				Needed: []string{"libc.so.6", "libm.so.6"}, RPath: "$ORIGIN/../lib", RunPath: "/opt/lib:$ORIGIN", HasRunPath: true,
@@ -59,7 +59,7 @@ func TestEveryClassAndOrder(t *testing.T) {
 					{Library: "libm.so.6", Versions: []hpcelf.Version{{Name: "GLIBC_2.2.5", Weak: true}}},
 				},
 			}
-			if d := cmp.Diff(want, read(t, s.make())); d != "" {
+			if d := cmp.Diff(want, read(t, s.Make())); d != "" {
 				t.Errorf("%s, bare %v: %s", c.want, bare, d)
 			}
 		}
@@ -193,8 +193,8 @@ func compare(t *testing.T, path string, std *elf.File, got *hpcelf.Facts) {
 // fault of the storage.
 func TestCutOff(t *testing.T) {
 	s := full()
-	s.noShdr = true
-	whole := s.make()
+	s.NoHeaders = true
+	whole := s.Make()
 	for n := range whole {
 		_, err := hpcelf.Read(bytes.NewReader(whole[:n]), int64(n))
 		if want := hpcelf.ErrBroken; n >= 4 && !errors.Is(err, want) {
@@ -224,8 +224,8 @@ func TestReadsLittle(t *testing.T) {
 		t.Errorf("%v after %d bytes", err, text.n)
 	}
 	s := full()
-	s.sections = map[string][]byte{".text": make([]byte, 10<<20)}
-	large := &counting{b: s.make()}
+	s.Sections = map[string][]byte{".text": make([]byte, 10<<20)}
+	large := &counting{b: s.Make()}
 	if _, err := hpcelf.Read(large, int64(len(large.b))); err != nil || large.n > 64<<10 {
 		t.Errorf("%v after %d bytes", err, large.n)
 	}

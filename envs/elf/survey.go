@@ -113,22 +113,27 @@ func SurveyOf(ctx context.Context, root string, files []File, o Options) (*Surve
 	if err != nil {
 		return nil, err
 	}
+	return Together(root, files, scanned, o)
+}
+
+// Together is SurveyOf where the ELF files among files were read before. Of the prefix
+// only those are read whose content must be compared and whose sha256 is not known.
+func Together(root string, files []File, scanned []Scanned, o Options) (s *Survey, err error) {
+	scanned = slices.Clone(scanned)
 	slices.SortFunc(scanned, func(a, b Scanned) int { return cmp.Compare(a.Path, b.Path) })
-	s := &Survey{Files: len(files), ELF: len(scanned), Machine: o.Machine,
+	s = &Survey{Files: len(files), ELF: len(scanned), Machine: o.Machine,
 		Node: []NodeLibrary{}, Copies: []Copies{}, Foreign: []Foreign{}, CUDA: []CUDA{}, Broken: []Broken{}}
 	if s.Machine == "" {
 		s.Machine = most(scanned)
 	}
-	var own []Scanned // what processes of the prefix load
+	own := s.Own(scanned)
 	for _, f := range scanned {
 		switch {
 		case f.Facts == nil:
 			s.Broken = append(s.Broken, Broken{f.Path, f.Problem})
-		case f.Facts.Kind == Other || f.Facts.Machine == "cuda":
+		case !ordinary(f.Facts):
 		case f.Facts.Machine != s.Machine:
 			s.Foreign = append(s.Foreign, Foreign{f.Path, f.Facts.Machine})
-		case !isApart(f.Path):
-			own = append(own, f)
 		}
 	}
 	for _, f := range own {
@@ -142,11 +147,24 @@ func SurveyOf(ctx context.Context, root string, files []File, o Options) (*Surve
 	return s, err
 }
 
+// ordinary: a program or library for a processor.
+func ordinary(f *Facts) bool { return f.Kind != Other && f.Machine != "cuda" }
+
+// Own are those of the files that processes of the prefix may load.
+func (s *Survey) Own(scanned []Scanned) (own []Scanned) {
+	for _, f := range scanned {
+		if f.Facts != nil && ordinary(f.Facts) && f.Facts.Machine == s.Machine && !isApart(f.Path) {
+			own = append(own, f)
+		}
+	}
+	return own
+}
+
 // most is the machine of most files; of equally many the first by name.
 func most(files []Scanned) string {
 	count := map[string]int{}
 	for _, f := range files {
-		if f.Facts != nil && f.Facts.Kind != Other && f.Facts.Machine != "cuda" {
+		if f.Facts != nil && ordinary(f.Facts) {
 			count[f.Facts.Machine]++
 		}
 	}

@@ -31,7 +31,7 @@ func prefix(t *testing.T, files map[string]any) string {
 		var err error
 		switch c := content.(type) {
 		case spec:
-			err = os.WriteFile(at, c.make(), 0o755)
+			err = os.WriteFile(at, c.Make(), 0o755)
 		case []byte:
 			err = os.WriteFile(at, c, 0o644)
 		case string:
@@ -49,7 +49,7 @@ func prefix(t *testing.T, files map[string]any) string {
 }
 
 func needing(library string, versions ...string) []needSpec {
-	return []needSpec{{library: library, names: versions}}
+	return []needSpec{{Library: library, Names: versions}}
 }
 
 func look(t *testing.T, root string, o hpcelf.Options) *hpcelf.Survey {
@@ -64,29 +64,29 @@ func look(t *testing.T, root string, o hpcelf.Options) *hpcelf.Survey {
 // TestSurvey: floors with the file that sets them, what the node must have, foreign
 // and broken files, page sizes.
 func TestSurvey(t *testing.T) {
-	cut := (spec{soname: "libcut.so"}).make()
+	cut := (spec{SOName: "libcut.so"}).Make()
 	root := prefix(t, map[string]any{
-		"bin/tool":  spec{interp: "/lib64/ld-linux-x86-64.so.2", needed: []string{"libc.so.6", "libone.so.1"}, needs: needing("libc.so.6", "GLIBC_2.2.5", "GLIBC_2.17")},
+		"bin/tool":  spec{Interp: "/lib64/ld-linux-x86-64.so.2", Needed: []string{"libc.so.6", "libone.so.1"}, Needs: needing("libc.so.6", "GLIBC_2.2.5", "GLIBC_2.17")},
 		"bin/text":  "#!/bin/sh\n",
 		"lib/empty": "",
-		"lib/libone.so.1.2": spec{soname: "libone.so.1", needed: []string{"libc.so.6", "libcuda.so.1", "libstdc++.so.6"}, align: 65536,
-			needs: append(needing("libc.so.6", "GLIBC_2.28"), needing("libstdc++.so.6", "GLIBCXX_3.4.9", "GLIBCXX_3.4.30", "CXXABI_1.3.9")...)},
+		"lib/libone.so.1.2": spec{SOName: "libone.so.1", Needed: []string{"libc.so.6", "libcuda.so.1", "libstdc++.so.6"}, Align: 65536,
+			Needs: append(needing("libc.so.6", "GLIBC_2.28"), needing("libstdc++.so.6", "GLIBCXX_3.4.9", "GLIBCXX_3.4.30", "CXXABI_1.3.9")...)},
 		"lib/libone.so.1": "→ libone.so.1.2",
-		"lib/libtwo.so": spec{needed: []string{"libc.so.6", "libone.so.1", "libtwo.so"}, needs: append(needing("libc.so.6", "GLIBC_PRIVATE", "GLIBC_2.4"),
-			needSpec{library: "libm.so.6", names: []string{"GLIBC_2.99"}, weak: true})},
-		"lib/libstdc++.so.6.0.33":    spec{soname: "libstdc++.so.6", needed: []string{"libm.so.6"}, defines: []string{"GLIBCXX_3.4", "GLIBCXX_3.4.29", "CXXABI_1.3.15", "CXXABI_FLOAT128"}, align: 1 << 21},
-		"lib/stubs/libcuda.so":       spec{soname: "libcuda.so.1", needs: needing("libc.so.6", "GLIBC_2.90")},
-		"x/sysroot/lib64/libc.so.6":  spec{soname: "libc.so.6", defines: []string{"GLIBC_2.80"}},
-		"lib/libarm.so":              spec{machine: elf.EM_AARCH64, soname: "libarm.so", needs: needing("libc.so.6", "GLIBC_2.70")},
-		"lib/libold.so":              spec{class: 32, machine: elf.EM_386},
+		"lib/libtwo.so": spec{Needed: []string{"libc.so.6", "libone.so.1", "libtwo.so"}, Needs: append(needing("libc.so.6", "GLIBC_PRIVATE", "GLIBC_2.4"),
+			needSpec{Library: "libm.so.6", Names: []string{"GLIBC_2.99"}, Weak: true})},
+		"lib/libstdc++.so.6.0.33":    spec{SOName: "libstdc++.so.6", Needed: []string{"libm.so.6"}, Defines: []string{"GLIBCXX_3.4", "GLIBCXX_3.4.29", "CXXABI_1.3.15", "CXXABI_FLOAT128"}, Align: 1 << 21},
+		"lib/stubs/libcuda.so":       spec{SOName: "libcuda.so.1", Needs: needing("libc.so.6", "GLIBC_2.90")},
+		"x/sysroot/lib64/libc.so.6":  spec{SOName: "libc.so.6", Defines: []string{"GLIBC_2.80"}},
+		"lib/libarm.so":              spec{Machine: elf.EM_AARCH64, SOName: "libarm.so", Needs: needing("libc.so.6", "GLIBC_2.70")},
+		"lib/libold.so":              spec{Class: 32, Machine: elf.EM_386},
 		"lib/libcut.so":              cut[:len(cut)/4],
-		"lib/obj.o":                  spec{kind: elf.ET_REL, static: true, machine: elf.EM_AARCH64},
-		"lib/libgpu.so":              spec{soname: "libgpu.so", sections: map[string][]byte{".nv_fatbin": container(code{2, 90}, code{1, 90})}, needed: []string{"libcuda.so.1"}},
-		"lib/plug/needs-by-link.so":  spec{needed: []string{"libone-link.so"}},
+		"lib/obj.o":                  spec{Kind: elf.ET_REL, Static: true, Machine: elf.EM_AARCH64},
+		"lib/libgpu.so":              spec{SOName: "libgpu.so", Sections: map[string][]byte{".nv_fatbin": container(code{2, 90}, code{1, 90})}, Needed: []string{"libcuda.so.1"}},
+		"lib/plug/needs-by-link.so":  spec{Needed: []string{"libone-link.so"}},
 		"lib/plug/libone-link.so":    "→ ../libone.so.1",
 		"lib/plug/libdangling.so":    "→ nowhere",
 		"lib/plug/libround.so":       "→ libround.so",
-		"lib/plug/needs-dangling.so": spec{needed: []string{"libdangling.so", "libround.so"}},
+		"lib/plug/needs-dangling.so": spec{Needed: []string{"libdangling.so", "libround.so"}},
 	})
 	s := look(t, root, hpcelf.Options{})
 	if s.Machine != "x86_64" || s.Files != 19 || s.ELF != 13 {
@@ -132,29 +132,29 @@ func TestSurvey(t *testing.T) {
 // on its path.
 func TestCopies(t *testing.T) {
 	const site = "lib/python3.12/site-packages/"
-	ucp := func(mark string) spec { return spec{soname: "libucp.so.0", runpath: mark} }
+	ucp := func(mark string) spec { return spec{SOName: "libucp.so.0", RunPath: mark} }
 	for name, c := range map[string]struct {
 		files map[string]any
 		want  []hpcelf.Copies
 	}{
 		"links and equal files are no copies": {map[string]any{
 			"lib/libucp.so.0.1": ucp("a"), "lib/libucp.so.0": "→ libucp.so.0.1", "lib/again/libucp.so.0": ucp("a"), "lib/libucpx.so.0": ucp("b"),
-			"lib/libmpi.so.40": spec{soname: "libmpi.so.40"}, "lib/libmpi_cxx.so.40": spec{soname: "libmpi_cxx.so.40"},
+			"lib/libmpi.so.40": spec{SOName: "libmpi.so.40"}, "lib/libmpi_cxx.so.40": spec{SOName: "libmpi_cxx.so.40"},
 		}, []hpcelf.Copies{{Library: "libucp", Files: []string{"lib/again/libucp.so.0", "lib/libucpx.so.0"}}}},
 		"by its own path": {map[string]any{
 			"lib/libucp.so.0": ucp("a"), site + "libucx/lib/libucp.so.0": ucp("b"),
-			site + "mod.so": spec{runpath: "$ORIGIN/libucx/lib:${ORIGIN}/../.."},
+			site + "mod.so": spec{RunPath: "$ORIGIN/libucx/lib:${ORIGIN}/../.."},
 		}, []hpcelf.Copies{{Library: "libucp", Files: []string{"lib/libucp.so.0", site + "libucx/lib/libucp.so.0"}, By: site + "mod.so"}}},
 		"by the prefix's path": {map[string]any{
-			"lib/libucp.so.0": ucp("a"), "other/libucp.so.0": ucp("b"), "lib/mod.so": spec{rpath: "/opt/hpcenv/e/x/other:/opt/hpcenv/e/x/lib/"},
+			"lib/libucp.so.0": ucp("a"), "other/libucp.so.0": ucp("b"), "lib/mod.so": spec{RPath: "/opt/hpcenv/e/x/other:/opt/hpcenv/e/x/lib/"},
 		}, []hpcelf.Copies{{Library: "libucp", Files: []string{"lib/libucp.so.0", "other/libucp.so.0"}, By: "lib/mod.so"}}},
 		"by the program's": {map[string]any{
-			"lib/libcudart.so.12": spec{soname: "libcudart.so.12"}, site + "a.libs/libcudart-256e6409.so.12.9": spec{soname: "libcudart-256e6409.so.12.9"},
-			"bin/python3": spec{interp: "/lib64/ld.so", rpath: "$ORIGIN/../lib"}, site + "mod.so": spec{rpath: "$ORIGIN/a.libs"},
+			"lib/libcudart.so.12": spec{SOName: "libcudart.so.12"}, site + "a.libs/libcudart-256e6409.so.12.9": spec{SOName: "libcudart-256e6409.so.12.9"},
+			"bin/python3": spec{Interp: "/lib64/ld.so", RPath: "$ORIGIN/../lib"}, site + "mod.so": spec{RPath: "$ORIGIN/a.libs"},
 		}, []hpcelf.Copies{{Library: "libcudart", Files: []string{"lib/libcudart.so.12", site + "a.libs/libcudart-256e6409.so.12.9"}, By: site + "mod.so", Program: "bin/python3"}}},
 		"not by the program's where a RUNPATH is": {map[string]any{
-			"lib/libibverbs.so.1": spec{soname: "libibverbs.so.1", flags1: 1}, "b/libibverbs.so.1": spec{soname: "libibverbs.so.1"},
-			"bin/python3": spec{interp: "/lib64/ld.so", rpath: "$ORIGIN/../lib"}, "c/mod.so": spec{runpath: "$ORIGIN/../b"},
+			"lib/libibverbs.so.1": spec{SOName: "libibverbs.so.1", Flags1: 1}, "b/libibverbs.so.1": spec{SOName: "libibverbs.so.1"},
+			"bin/python3": spec{Interp: "/lib64/ld.so", RPath: "$ORIGIN/../lib"}, "c/mod.so": spec{RunPath: "$ORIGIN/../b"},
 		}, []hpcelf.Copies{{Library: "libibverbs", Files: []string{"b/libibverbs.so.1", "lib/libibverbs.so.1"}}}},
 	} {
 		got := look(t, prefix(t, c.files), hpcelf.Options{Prefix: "/opt/hpcenv/e/x"}).Copies
@@ -173,7 +173,7 @@ func hash(b []byte) string {
 // other content is read anew; many may do it at once.
 func TestCache(t *testing.T) {
 	s := full()
-	content := s.make()
+	content := s.Make()
 	root := prefix(t, map[string]any{"lib/a.so": s, "lib/text": "no"})
 	dir := t.TempDir()
 	c := hpcelf.Dir(dir)

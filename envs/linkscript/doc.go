@@ -9,6 +9,7 @@
 //	local.go    one script, in the sandbox of this host
 //	watch.go    bounds that the kernel does not keep: bytes, inodes, memory, processes
 //	collect.go  what changed, found by content
+//	site.go     a site's build on a node, which goes the same way (package sitebuild)
 //	spool.go    a script that another account runs on another host
 //	pack.go     its task and its answer as files, and what is believed of them
 //

@@ -54,6 +54,9 @@ func (l *Local) Run(ctx context.Context, t *Task) (*Outcome, error) {
 	if err := t.check(); err != nil {
 		return nil, err
 	}
+	if err := l.probeAgain(ctx, t); err != nil {
+		return nil, err
+	}
 	prefix, tmp := filepath.Join(t.Scratch, "prefix"), filepath.Join(t.Scratch, "tmp")
 	before, err := copyTree(ctx, t.Tree, prefix)
 	if err != nil {
@@ -61,6 +64,11 @@ func (l *Local) Run(ctx context.Context, t *Task) (*Outcome, error) {
 	}
 	if err := os.Mkdir(tmp, 0o700); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCannotRun, err)
+	}
+	if t.Script.Site() {
+		if err := makeBuildDir(tmp); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrCannotRun, err)
+		}
 	}
 	out := &Outcome{Script: t.Script}
 	err = l.execute(ctx, t, prefix, tmp, before, out)
@@ -85,6 +93,9 @@ func (l *Local) Run(ctx context.Context, t *Task) (*Outcome, error) {
 func (t *Task) check() error {
 	if !filepath.IsLocal(t.Script.Path) || !path.IsAbs(t.Prefix) || path.Clean(t.Prefix) != t.Prefix || t.Prefix == "/" {
 		return fmt.Errorf("%w: script %q in prefix %q", ErrCannotRun, t.Script.Path, t.Prefix)
+	}
+	if t.Script.Site() {
+		return t.checkSite()
 	}
 	return nil
 }
@@ -129,11 +140,16 @@ func (l *Local) execute(ctx context.Context, t *Task, prefix, tmp string, before
 	if t.Source != "" {
 		spec.Binds = append(spec.Binds, sandbox.Bind{From: t.Source, At: sourceAt})
 	}
+	if t.Script.Site() {
+		if err := t.siteSpec(&spec); err != nil {
+			return err
+		}
+	}
 	cmd, done, err := l.box.Command(ctx, spec)
 	if err != nil {
 		return err
 	}
-	printed := &tail{}
+	printed := &tail{keep: t.Script.text()}
 	cmd.Stdout, cmd.Stderr = printed, printed
 	err = cmd.Start()
 	done()
@@ -179,9 +195,10 @@ const started = "hpcenv-script-starts"
 
 // tail keeps the end of what is written after started.
 type tail struct {
-	mu  sync.Mutex
-	buf []byte
-	ran bool
+	mu   sync.Mutex
+	keep int // bytes
+	buf  []byte
+	ran  bool
 }
 
 func (t *tail) Write(b []byte) (int, error) {
@@ -197,8 +214,8 @@ func (t *tail) Write(b []byte) (int, error) {
 			b = nil
 		}
 	}
-	t.buf = append(t.buf, b[max(0, len(b)-maxText):]...)
-	if over := len(t.buf) - maxText; over > 0 {
+	t.buf = append(t.buf, b[max(0, len(b)-t.keep):]...)
+	if over := len(t.buf) - t.keep; over > 0 {
 		t.buf = append(t.buf[:0], t.buf[over:]...)
 	}
 	return n, nil

@@ -217,7 +217,7 @@ func takeOutcome(dir string, t *Task) (*Outcome, error) {
 		return nil, fmt.Errorf("the answer of the build job: %w", err)
 	}
 	cut := func(s string) string { return printable(s[max(0, len(s)-maxText):]) }
-	o.Script, o.Failed, o.Messages, o.Output = t.Script, cut(o.Failed), cut(o.Messages), cut(o.Output)
+	o.Script, o.Failed, o.Messages, o.Output = t.Script, cut(o.Failed), cut(o.Messages), printable(o.Output[max(0, len(o.Output)-t.Script.text()):])
 	for i, p := range o.Ignored {
 		o.Ignored[i] = cut(p)
 	}

@@ -106,7 +106,8 @@ func (s *Spool) wait(ctx context.Context, dir string, t *Task) error {
 
 // Serve is the build account's side, on a node: it runs the task in the folder dir in
 // the sandbox of this host, with a private copy below scratch, and leaves the answer.
-func Serve(ctx context.Context, box *sandbox.Box, dir, scratch string) (err error) {
+// store is the cluster's store on this host, which only a site's tasks need.
+func Serve(ctx context.Context, box *sandbox.Box, dir, scratch, store string) (err error) {
 	data, err := os.ReadFile(filepath.Join(dir, taskFile))
 	if err != nil {
 		return err
@@ -124,7 +125,10 @@ func Serve(ctx context.Context, box *sandbox.Box, dir, scratch string) (err erro
 	if err := unpackTree(filepath.Join(dir, treeFile), t.Tree); err != nil {
 		return err
 	}
-	if t.Script.Kind == PreLink {
+	if store != "" && filepath.IsLocal(t.Platform) {
+		t.Trees = filepath.Join(store, "trees", t.Platform)
+	}
+	if t.Script.Kind == PreLink || t.Script.Site() {
 		t.Source = filepath.Join(tmp, "source")
 		if err := unpackTree(filepath.Join(dir, sourceFile), t.Source); err != nil {
 			return err
@@ -147,24 +151,25 @@ func Refuse(dir string, why error) error {
 }
 
 // Claim takes a complete task for this process; false = it is not complete, or
-// somebody has it. platform is where it must run, limit how long it may.
-func Claim(dir string) (platform string, limit time.Duration, ok bool, err error) {
+// somebody has it. Of what it says Platform is where it must run, Limits.Time how long
+// it may, and Site.Sbatch how a node of the right kind is found.
+func Claim(dir string) (task *Task, ok bool, err error) {
 	data, err := os.ReadFile(filepath.Join(dir, taskFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", 0, false, nil
+		return nil, false, nil
 	}
 	if err != nil {
-		return "", 0, false, err
+		return nil, false, err
 	}
 	var t Task
 	if err := json.Unmarshal(data, &t); err != nil {
-		return "", 0, false, fmt.Errorf("%s: %w", dir, err)
+		return nil, false, fmt.Errorf("%s: %w", dir, err)
 	}
 	err = os.Mkdir(filepath.Join(dir, outDir, claimFile), 0o755)
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
-		return "", 0, false, nil
+		return nil, false, nil
 	}
-	return t.Platform, t.Limits.Time, err == nil, err
+	return &t, err == nil, err
 }
 
 // ByPlatform runs what Jobs is for as a job and all else on this host.

@@ -53,7 +53,9 @@ echo more >> $PREFIX/share/linked; rm $PREFIX/share/gone; mkdir $PREFIX/new; cp 
 echo hello > $PREFIX/.messages.txt; echo evil > $PREFIX/conda-meta/x-1-0.json`
 	here, there := newPlace(t, script), newPlace(t, script)
 	want := here.run()
-	got, err := there.spool(func(dir string) error { return linkscript.Serve(context.Background(), sandbox.New(), dir, there.root) })
+	got, err := there.spool(func(dir string) error {
+		return linkscript.Serve(context.Background(), sandbox.New(), dir, there.root, "")
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

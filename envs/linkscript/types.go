@@ -28,7 +28,7 @@ type Script struct {
 	Package     string `json:"package"`
 	Version     string `json:"version"`
 	BuildNumber int64  `json:"build_number"`
-	// Kind is PreLink or PostLink.
+	// Kind is PreLink or PostLink, or one of a site's (SiteProbe, SiteBuild).
 	Kind string `json:"kind"`
 	// Path of the script below the prefix.
 	Path string `json:"path"`
@@ -59,12 +59,17 @@ type Task struct {
 	Platform string `json:"platform"`
 	// Tree is the environment as it is now: a directory that is only read.
 	Tree string `json:"-"`
-	// Source is, for PreLink, a directory with the package's own files, or "".
+	// Source is, for PreLink, a directory with the package's own files, or ""; for a
+	// site's tasks one with its script and sources.
 	Source string `json:"-"`
 	// Scratch is an empty directory for the private copy. The caller removes it
 	// when it needs the Changes no more.
 	Scratch string `json:"-"`
 	Limits  Limits `json:"limits"`
+	// Site, for a site's tasks; Trees is the folder of the store's trees of the Platform
+	// on the host that runs it.
+	Site  *Site  `json:"site,omitempty"`
+	Trees string `json:"-"`
 }
 
 // Change is one path that a script added, changed or removed.

@@ -76,8 +76,8 @@ func describe(p *lockfile.Platform, known Known) Platform {
 func requirements(p *lockfile.Platform) []Requirement {
 	out := []Requirement{}
 	for _, r := range requirement.Of(p, nil) {
-		if r.Source == requirement.Wheel {
-			continue // file names say it
+		if r.Source == requirement.Wheel || r.Source == requirement.CUDA {
+			continue // file names, versions and the packages' list say it
 		}
 		q := Requirement{Spec: r.Spec, If: r.Source == requirement.Constrains}
 		for _, pkg := range r.Packages {

@@ -53,6 +53,9 @@ type Request struct {
 	// called once if another process is at the same work.
 	Progress func(done, total int)
 	OnWait   func()
+	// OnMade (may be nil) is called with the plan of an environment that this call made
+	// and published.
+	OnMade func(*Plan)
 	// Provenance is noted in the Meta.
 	Provenance json.RawMessage
 }
@@ -176,6 +179,9 @@ func materializeLocked(ctx context.Context, store *cache.Store, req Request) (me
 	}
 	if err := store.PublishDir(ctx, staging, store.TreePath(req.Platform, req.ID)); err != nil {
 		return nil, false, err
+	}
+	if req.OnMade != nil {
+		req.OnMade(plan)
 	}
 	return meta, true, nil
 }

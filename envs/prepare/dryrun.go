@@ -73,6 +73,9 @@ func (r *run) dryRun(targets []target, need *shelf, missing []locked, res *Resul
 		size, files := r.guess(p)
 		// The archive, the manifest, and the contents.
 		d.Inodes += 2 + files
+		if !p.modules() {
+			d.Inodes++ // the facts of its programs and libraries
+		}
 		contents += files
 		d.Bytes += size + int64(files*recordBytesPerFile) + int64(float64(size)*unpackedPerPacked)
 	}
@@ -92,7 +95,7 @@ func (r *run) dryRun(targets []target, need *shelf, missing []locked, res *Resul
 		key := t.subdir + "/" + t.id
 		if !made[key] {
 			made[key] = true
-			d.Inodes += out.Inodes + 2 // its description in meta/
+			d.Inodes += out.Inodes + 3 // its description in meta/, and what it asks of a node
 			d.Bytes += out.Bytes
 			d.Estimated = d.Estimated || out.Estimated
 		}

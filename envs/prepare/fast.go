@@ -1,6 +1,7 @@
 package prepare
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 
 // again serves a request of which everything is there, from the lock's index
 // and the environments' own descriptions. Nil and no error means: it is not.
-func (r *run) again(platforms []string) (*Result, error) {
+func (r *run) again(ctx context.Context, platforms []string) (*Result, error) {
 	index, err := readIndex(r.deps.Store, r.digest)
 	if index == nil || err != nil {
 		return nil, err
@@ -65,6 +66,11 @@ func (r *run) again(platforms []string) (*Result, error) {
 		}
 		r.noteScripts(e.Name, e.Platform, e.Meta, false)
 		r.noteOverlaps(e.Name, e.Platform, e.Meta)
+		if r.deps.Fetcher != nil && !r.req.DryRun { // who cannot fetch only looks
+			if err := r.needsOfOld(ctx, e.Name, e.Meta); err != nil {
+				return nil, err
+			}
+		}
 		r.progress.send(Event{Type: EventPlan, Environment: e.Name, Platform: e.Platform})
 	}
 	res.PackagesKept = len(kept)

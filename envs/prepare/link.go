@@ -97,7 +97,7 @@ func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Ma
 	if out.Meta != nil {
 		r.noteScripts(t.env, t.subdir, out.Meta, false)
 		r.noteOverlaps(t.env, t.subdir, out.Meta)
-		return nil
+		return r.needsOfOld(ctx, t.env, out.Meta)
 	}
 	provenance, err := json.Marshal(struct {
 		Program string `json:"program"`
@@ -113,6 +113,7 @@ func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Ma
 		return fmt.Errorf("environment %q for %s: %w", t.env, t.subdir, err)
 	}
 	r.progress.send(Event{Type: EventLink, Environment: t.env, Platform: t.subdir})
+	var plan *materialize.Plan
 	meta, made, err := materialize.Materialize(ctx, r.deps.Store, materialize.Request{
 		ID: t.id, Platform: t.subdir, Environment: t.env, LockDigest: r.digest,
 		Packages: packages, Options: options(r.byteCode, t.scripts), Static: activation.FromTree, Provenance: provenance,
@@ -122,9 +123,18 @@ func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Ma
 			r.progress.send(Event{Type: EventWait, Environment: t.env, Platform: t.subdir,
 				Text: fmt.Sprintf("%s for %s is being made by another request; waiting", t.env, t.subdir)})
 		},
+		OnMade: func(p *materialize.Plan) { plan = p },
 	})
 	if err != nil {
 		return fmt.Errorf("environment %q for %s: %w", t.env, t.subdir, err)
+	}
+	if plan != nil {
+		err = r.needsOf(ctx, t.env, meta, plan, t.platform)
+	} else { // others made it, or died before they knew
+		err = r.needsOfOld(ctx, t.env, meta)
+	}
+	if err != nil {
+		return err
 	}
 	out.Meta, out.New = meta, made
 	r.noteScripts(t.env, t.subdir, meta, made)

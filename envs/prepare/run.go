@@ -56,7 +56,7 @@ func Ready(ctx context.Context, deps *Deps, req *Request) bool {
 	if err != nil {
 		return false
 	}
-	res, err := r.again(platforms)
+	res, err := r.again(ctx, platforms)
 	return err == nil && res != nil
 }
 
@@ -87,7 +87,7 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 	if err := r.nameWishes(); err != nil {
 		return nil, err
 	}
-	if res, err := r.again(platforms); res != nil || err != nil {
+	if res, err := r.again(ctx, platforms); res != nil || err != nil {
 		return res, err
 	}
 	lock, err := r.parse()

@@ -137,6 +137,29 @@ func sameJSON(a, b any) bool {
 // planAgain makes the plan of a published environment. With an error the plan, if
 // there is one, tells the packages but not the tree.
 func planAgain(store *cache.Store, meta *materialize.Meta) (*materialize.Plan, error) {
+	again, err := describeAgain(store, meta)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := again.plan(store, meta)
+	if err == nil && plan.RunsScripts() {
+		err = errors.New("link scripts were run in it, and what they changed is in no plan: its digest alone says whether it is as it was made")
+	}
+	if err != nil || meta.ByteCode == nil || meta.ByteCode.Skipped != "" {
+		return plan, err
+	}
+	return plan, knownByteCode(store, again.env, again.platform, plan, meta.ByteCode)
+}
+
+// described is what the kept lock has of a published environment.
+type described struct {
+	env      *lockfile.Environment
+	platform *lockfile.Platform
+	options  materialize.Options
+}
+
+// describeAgain finds a published environment in its kept lock.
+func describeAgain(store *cache.Store, meta *materialize.Meta) (*described, error) {
 	data, err := os.ReadFile(filepath.Join(store.LockDir(meta.LockDigest), lockName))
 	if err != nil {
 		return nil, fmt.Errorf("its lock is not kept: %w", err)
@@ -163,22 +186,20 @@ func planAgain(store *cache.Store, meta *materialize.Meta) (*materialize.Plan, e
 	if err != nil {
 		return nil, err
 	}
+	return &described{env, platform, options(byteCode == lockfile.ByteCodeYes, meta.AllowedScripts)}, nil
+}
+
+// plan is what its packages make of it, but for its byte-code.
+func (d *described) plan(store *cache.Store, meta *materialize.Meta) (*materialize.Plan, error) {
 	var packages []materialize.Package
-	for _, p := range archives(platform) {
+	for _, p := range archives(d.platform) {
 		m, err := store.Manifest(p.sha256())
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.dist(), err)
 		}
 		packages = append(packages, p.pkg(m))
 	}
-	plan, err := materialize.NewPlan(meta.Prefix, meta.Platform, packages, options(byteCode == lockfile.ByteCodeYes, meta.AllowedScripts))
-	if err == nil && plan.RunsScripts() {
-		err = errors.New("link scripts were run in it, and what they changed is in no plan: its digest alone says whether it is as it was made")
-	}
-	if err != nil || meta.ByteCode == nil || meta.ByteCode.Skipped != "" {
-		return plan, err
-	}
-	return plan, knownByteCode(store, env, platform, plan, meta.ByteCode)
+	return materialize.NewPlan(meta.Prefix, meta.Platform, packages, d.options)
 }
 
 // knownByteCode gives a plan the byte-code of whichever compiler made it: that

@@ -61,6 +61,10 @@ func Readable(r Requirement) error {
 }
 
 func read(r Requirement) (asked, error) {
+	if r.Source == CUDA {
+		_, _, err := readCUDA(r.Spec)
+		return asked{}, unreadable(r, err)
+	}
 	if r.Source == Platform {
 		if a, ok, err := readPlatform(r.Spec); ok || err != nil {
 			return a, unreadable(r, err)
@@ -106,10 +110,16 @@ func readPlatform(s string) (a asked, ok bool, err error) {
 // for an ancestor runs on it. All else is as conda has it: of a spec over a virtual
 // package, version and build count.
 //
+// Where an environment has cuda-compat, a __cuda that is too old is taken for that of
+// the package on nodes that forward compatibility is for.
+//
 // Behind "; if" or in `when` a dependency may have a condition. One over a virtual
 // package that the node does not meet takes the requirement away; any other was
 // the solver's to decide, and the requirement binds. A constraint's does not count.
 func Check(r Requirement, n Node) Verdict {
+	if r.Source == CUDA {
+		return checkCUDA(&r, &n)
+	}
 	a, err := read(r)
 	if err != nil {
 		return Verdict{State: Unmet, Problem: err.Error()}
@@ -142,6 +152,8 @@ func Check(r Requirement, n Node) Verdict {
 	}
 	if a.holds(is, has.Build, n.Ancestors) {
 		v.State = Met
+	} else if compat, err := version.Parse(r.Compat); err == nil && a.name == "__cuda" && a.holds(compat, has.Build, n.Ancestors) {
+		v.State = n.forward(&r, Unmet)
 	}
 	return v
 }

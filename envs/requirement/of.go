@@ -45,7 +45,29 @@ func Of(p *lockfile.Platform, manifest map[string]string) []Requirement {
 	for name, value := range manifest {
 		c.add(ofManifest(name, value), Manifest, "")
 	}
-	return c.sorted()
+	families, compat := cudaOf(p)
+	for _, f := range families {
+		for _, by := range f.by {
+			c.add(driverSpec+" "+f.version.String(), CUDA, by)
+			c.add(computeSpec+" "+f.version.String(), CUDA, by)
+		}
+	}
+	out := c.sorted()
+	for i := range out {
+		if r := &out[i]; compat != "" && r.overDriver() {
+			r.Compat = compat
+		}
+	}
+	return out
+}
+
+// overDriver tells whether a requirement is over the driver for CUDA.
+func (r *Requirement) overDriver() bool {
+	if r.Source == CUDA {
+		return strings.HasPrefix(r.Spec, driverSpec)
+	}
+	a, err := read(*r)
+	return err == nil && a.name == "__cuda"
 }
 
 // virtual tells whether a match spec is over a virtual package, without reading
@@ -97,4 +119,4 @@ func (c collection) sorted() []Requirement {
 }
 
 // rank orders sources of one spec.
-var rank = map[Source]int{Platform: 0, Depends: 1, Constrains: 2, Wheel: 3, Manifest: 4}
+var rank = map[Source]int{Platform: 0, Depends: 1, Constrains: 2, Wheel: 3, Manifest: 4, CUDA: 5}

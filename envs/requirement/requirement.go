@@ -8,9 +8,12 @@
 //	requirement.go  what is asked, what a node has
 //	of.go           the requirements of a platform
 //	wheel.go        what the tags of wheels ask
+//	cuda.go         what the CUDA that packages were built for asks
 //	check.go        a verdict
 //	text.go         its text
 package requirement
+
+import "github.com/hpcenv/hpcenv/envs/cuda"
 
 // Source tells which statement a requirement comes from.
 type Source string
@@ -31,6 +34,11 @@ const (
 	Wheel Source = "wheel"
 	// Files of the environment, once it is made: one of them needs it (File).
 	Files Source = "files"
+	// CUDA that packages were built for, whatever they state: "cuda-driver 12.9" asks
+	// for a driver that runs CUDA 12.9, by minor-version compatibility too,
+	// "cuda-compute 12.9" for GPUs that it has code for. They bind a node with a driver
+	// for CUDA alone.
+	CUDA Source = "cuda"
 )
 
 // Requirement is one demand.
@@ -46,6 +54,9 @@ type Requirement struct {
 	More int `json:"more,omitempty"`
 	// File that asks, below the prefix; of the source Files alone.
 	File string `json:"file,omitempty"`
+	// Compat is the version of cuda-compat in the environment, of what asks for a
+	// driver: where that can be used, an older driver does.
+	Compat string `json:"compat,omitempty"`
 }
 
 // Short is the requirement with at most so many of its packages.
@@ -76,6 +87,12 @@ type Node struct {
 	Ancestors []string
 	// Driver is the version of the GPUs' driver, for texts; "" = none or unknown.
 	Driver string
+	// GPUs are the models of the node's GPUs, as short as people name them; nil = not
+	// known.
+	GPUs []string
+	// CUDA is the table that says what drivers and GPUs are good for; nil = the
+	// program's own.
+	CUDA *cuda.Table
 	// Assumed: nothing was read on the node; what is not in Virtuals is unknown,
 	// not absent.
 	Assumed bool

@@ -89,7 +89,8 @@ func TestText(t *testing.T) {
 		r    requirement.Requirement
 		want string
 	}{
-		{old, requirement.Requirement{Spec: "__cuda >=12", Source: requirement.Constrains, Packages: []string{"cuda-version 12.9"}}, "has driver 520.61.05 (__cuda 11.8), needs __cuda >=12 (cuda-version 12.9)"},
+		{old, requirement.Requirement{Spec: "__cuda >=12", Source: requirement.Constrains, Packages: []string{"cuda-version 12.9"}}, "has driver 520.61.05, needs >= 525.60.13 (cuda-version 12.9)"},
+		{old, requirement.Requirement{Spec: "__cuda >=12,<13", Source: requirement.Constrains, Packages: []string{"a 1"}}, "has driver 520.61.05 (__cuda 11.8), needs __cuda >=12,<13 (a 1)"},
 		{cpu, requirement.Requirement{Spec: "__cuda  >=12.8", Source: requirement.Depends, Packages: []string{"a 1", "b 1", "c 1", "d 1"}, More: 2}, "has no GPU driver (no __cuda), needs __cuda >=12.8 (a 1, b 1, c 1 and 3 more)"},
 		{cpu, requirement.Requirement{Spec: "__glibc=2.28", Source: requirement.Platform}, "has glibc 2.17, needs __glibc >=2.28 (the lock's platform)"},
 		{cpu, requirement.Requirement{Spec: "__linux >=4.18", Source: requirement.Manifest}, "has Linux 3.10, needs __linux >=4.18 (the manifest's system requirements)"},
@@ -98,6 +99,9 @@ func TestText(t *testing.T) {
 		{blind, requirement.Requirement{Spec: "__cuda_arch >=9.0", Source: requirement.Depends, Packages: []string{"a 1"}}, "has driver 700.1, and no GPU of a known compute capability (no __cuda_arch), needs __cuda_arch >=9.0 (a 1)"},
 		{guess, requirement.Requirement{Spec: "__cuda >=12", Source: requirement.Depends, Packages: []string{"legate 25.3"}}, "is taken to have __cuda in a version that fits, as its own is not known, needs __cuda >=12 (legate 25.3)"},
 		{guess, requirement.Requirement{Spec: "__glibc >=2.17", Source: requirement.Wheel, Packages: []string{"numpy 2"}}, "is taken to have __glibc, of which nothing is known, needs __glibc >=2.17 (numpy 2)"},
+		{cpu, requirement.Requirement{Spec: "__glibc >=2.34", Source: requirement.Files, Packages: []string{"foo 1.2"}, File: "lib/libfoo.so"}, "has glibc 2.17, needs __glibc >=2.34 (lib/libfoo.so of foo 1.2)"},
+		{cpu, requirement.Requirement{Spec: "__glibc >=2.34", Source: requirement.Files, File: "bin/made"}, "has glibc 2.17, needs __glibc >=2.34 (bin/made)"},
+		{guess, requirement.Requirement{Spec: "__glibc >=2.34", Source: requirement.Files, File: "bin/made"}, "is taken to have __glibc, of which nothing is known, needs __glibc >=2.34 (bin/made)"},
 		{cpu, requirement.Requirement{Spec: "__cuda >=12", Source: requirement.Constrains, Packages: []string{"ucx 1"}}, "has no __cuda, so that __cuda >=12 does not bind it (ucx 1)"},
 	} {
 		if got := requirement.Text(c.r, requirement.Check(c.r, c.node), c.node); got != c.want {
@@ -167,6 +171,8 @@ func TestOf(t *testing.T) {
 		"__unix=0=0 / platform / ",
 		"__win / wheel / win 1",
 		"conda-forge::__linux / depends / fancy 1",
+		"cuda-compute 12.9 / cuda / cuda-version 12.9",
+		"cuda-driver 12.9 / cuda / cuda-version 12.9",
 	}
 	if d := cmp.Diff(want, lines); d != "" {
 		t.Error(d)
@@ -197,10 +203,10 @@ func TestShort(t *testing.T) {
 // FuzzCheck: any spec has a verdict and a text, and what nobody can read is not
 // met.
 func FuzzCheck(f *testing.F) {
-	for _, s := range []string{"__cuda >=12", "__archspec=*=zen*", "__glibc=2.28", "__cuda[when='__linux']", "__libc >= 32", "x; if __cuda; if __cuda"} {
+	for _, s := range []string{"__cuda >=12", "__archspec=*=zen*", "__glibc=2.28", "__cuda[when='__linux']", "__libc >= 32", "x; if __cuda; if __cuda", "cuda-driver 12.9", "cuda-compute 13.0"} {
 		f.Add(s, "12.4")
 	}
-	sources := []requirement.Source{requirement.Depends, requirement.Constrains, requirement.Platform, requirement.Manifest, requirement.Wheel}
+	sources := []requirement.Source{requirement.Depends, requirement.Constrains, requirement.Platform, requirement.Manifest, requirement.Wheel, requirement.CUDA}
 	f.Fuzz(func(t *testing.T, spec, cuda string) {
 		n := node("zen4 x86_64", "__archspec 1 zen4")
 		n.Virtuals["__cuda"] = requirement.Virtual{Name: "__cuda", Version: cuda}
@@ -239,13 +245,14 @@ func TestTexts(t *testing.T) {
 		{Spec: "__cuda  >=12", Source: requirement.Constrains, Packages: []string{"cuda-version 12.9"}},
 		{Spec: "__cuda >=12.2", Source: requirement.Manifest},
 		{Spec: "__cuda >>12", Source: requirement.Depends, Packages: []string{"odd 3.1"}},
+		{Spec: "__glibc >=99", Source: requirement.Files, Packages: []string{"python 3.13.0"}, File: "bin/python"},
 	} {
 		list = append(list, requirement.Judged{Requirement: r, Verdict: requirement.Check(r, n)})
 	}
 	got := requirement.Texts(list, n)
 	if len(got) != 3 || !strings.Contains(got[0], "odd 3.1") ||
-		got[1] != "has driver 520.61.05 (__cuda 11.8), needs __cuda >=12 (cuda-version 12.9, cupy 13.4.1) and __cuda >=12.2 (the manifest's system requirements)" ||
-		got[2] != "has glibc "+n.Virtuals["__glibc"].Version+", needs __glibc >=99 (python 3.13.0)" {
+		got[1] != "has driver 520.61.05, needs >= 525.60.13 (cuda-version 12.9, cupy 13.4.1) and >= 535.54.03 (the manifest's system requirements)" ||
+		got[2] != "has glibc "+n.Virtuals["__glibc"].Version+", needs __glibc >=99 (python 3.13.0) and __glibc >=99 (bin/python of python 3.13.0)" {
 		t.Errorf("%q", got)
 	}
 	if got := requirement.Texts(list[:1], n); len(got) != 1 || got[0] != requirement.Text(list[0].Requirement, list[0].Verdict, n) {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/hpcenv/hpcenv/envs/cuda"
 )
 
 // shown is how many packages a text names.
@@ -13,6 +15,10 @@ const shown = 3
 // By says who asks: some of the packages, or what else it is.
 func (r Requirement) By() string {
 	switch {
+	case r.File != "" && len(r.Packages) > 0:
+		return r.File + " of " + r.Packages[0]
+	case r.File != "":
+		return r.File
 	case len(r.Packages) > 0:
 		names := r.Packages[:min(len(r.Packages), shown)]
 		text := strings.Join(names, ", ")
@@ -28,8 +34,8 @@ func (r Requirement) By() string {
 	return string(r.Source)
 }
 
-// Text says what a node has and what is asked of it, behind the node's name:
-// "has driver 520.61.05 (__cuda 11.8), needs __cuda >=12 (cuda-version 12.9)".
+// Text says what a node has and what is asked of it, behind the node's name: "has driver
+// 520.61.05, needs >= 525.60.13 (cuda-version 12.9)".
 func Text(r Requirement, v Verdict, n Node) string {
 	switch {
 	case v.Problem != "":
@@ -37,7 +43,7 @@ func Text(r Requirement, v Verdict, n Node) string {
 	case v.State == Met && v.Found == nil:
 		return fmt.Sprintf("has no %s, so that %s does not bind it (%s)", v.Name, r.needs(), r.By())
 	}
-	return fmt.Sprintf("%s, needs %s (%s)", v.has(n), r.needs(), r.By())
+	return Texts([]Judged{{r, v}}, n)[0]
 }
 
 // Judged is a requirement with what Check said of it.
@@ -47,51 +53,85 @@ type Judged struct {
 }
 
 // Texts is Text of several verdicts over one node, in their order, where what it has
-// is said once with all that is asked: "has driver 520.61.05 (__cuda 11.8), needs
-// __cuda >=12 (cuda-version 12.9, cupy 13.4.1) and __cuda >=12.2 (the manifest's
-// system requirements)".
+// is said once with all that is asked: "has driver 520.61.05, needs >= 525.60.13
+// (cuda-version 12.9, cupy 13.4.1) and >= 535.54.03 (the manifest's system
+// requirements)".
 func Texts(list []Judged, n Node) []string {
-	type asked struct {
-		has   string
-		needs []Requirement
-	}
-	var said []*asked
+	var said []*judgedAlike
 	var out []string
 	for _, j := range list {
-		if j.Verdict.Problem != "" || j.Verdict.State == Met {
+		if j.Verdict.Problem != "" || j.Verdict.State == Met && j.Verdict.Found == nil {
 			out = append(out, Text(j.Requirement, j.Verdict, n))
 			continue
 		}
-		has, r := j.Verdict.has(n), j.Requirement
-		i := slices.IndexFunc(said, func(a *asked) bool { return a.has == has })
+		has := j.Verdict.has(n)
+		i := slices.IndexFunc(said, func(l *judgedAlike) bool { return l.has == has && l.of[0].Verdict.State == j.Verdict.State })
 		if i < 0 {
-			i, said = len(said), append(said, &asked{has: has})
+			i, said = len(said), append(said, &judgedAlike{has: has})
 		}
-		a := said[i]
-		same := slices.IndexFunc(a.needs, func(o Requirement) bool {
-			return o.needs() == r.needs() && len(o.Packages) > 0 && len(r.Packages) > 0
+		said[i].of = append(said[i].of, j)
+	}
+	for _, l := range said {
+		out = append(out, l.text(n))
+	}
+	return out
+}
+
+// judgedAlike is what a node has, and requirements on it that have one verdict.
+type judgedAlike struct {
+	has string
+	of  []Judged
+}
+
+func (l *judgedAlike) text(n Node) string {
+	has, hint := l.has, ""
+	needs := func(r Requirement) string {
+		if r.Source == CUDA {
+			return r.needsCUDA(n.table())
+		}
+		return r.needs()
+	}
+	switch {
+	case !slices.ContainsFunc(l.of, func(j Judged) bool { _, ok := j.driver(n); return !ok }):
+		// All ask for some driver or a newer one: then that is what is said.
+		has = "has driver " + n.Driver
+		needs = func(r Requirement) string {
+			d, _ := Judged{r, l.of[0].Verdict}.driver(n)
+			return ">= " + d.String()
+		}
+		hint = n.noForward(l.of)
+	case !slices.ContainsFunc(l.of, func(j Judged) bool { return j.Requirement.Source != CUDA || j.Verdict.Found == nil }):
+		if found := l.of[0].Verdict.Found; found.Name == "__cuda_arch" {
+			has = fmt.Sprintf("has %s of compute capability %s", n.lowestGPUs(found.Version), found.Version)
+			needs = func(r Requirement) string {
+				return ">= " + strings.TrimPrefix(r.needsCUDA(n.table()), "__cuda_arch >=")
+			}
+		}
+	}
+	var asked []Requirement
+	for _, j := range l.of {
+		r := j.Requirement
+		same := slices.IndexFunc(asked, func(o Requirement) bool {
+			return needs(o) == needs(r) && len(o.Packages) > 0 && len(r.Packages) > 0 && o.File == "" && r.File == ""
 		})
 		if same < 0 {
-			a.needs = append(a.needs, r)
+			asked = append(asked, r)
 			continue
 		}
-		o := &a.needs[same]
+		o := &asked[same]
 		o.Packages, o.More = slices.Concat(o.Packages, r.Packages), o.More+r.More
 		slices.Sort(o.Packages)
 		o.Packages = slices.Compact(o.Packages)
 	}
-	for _, a := range said {
-		var needs []string
-		for _, r := range a.needs {
-			needs = append(needs, fmt.Sprintf("%s (%s)", r.needs(), r.By()))
-		}
-		last := needs[len(needs)-1]
-		if others := needs[:len(needs)-1]; len(others) > 0 {
-			last = strings.Join(others, ", ") + " and " + last
-		}
-		out = append(out, a.has+", needs "+last)
+	var texts []string
+	for _, r := range asked {
+		texts = append(texts, fmt.Sprintf("%s (%s)", needs(r), r.By()))
 	}
-	return out
+	last := texts[len(texts)-1]
+	if others := texts[:len(texts)-1]; len(others) > 0 {
+		last = strings.Join(others, ", ") + " and " + last
+	}
+	return has + ", needs " + last + hint
 }
 
 // has is what a node has in place of what is asked.
@@ -119,6 +159,9 @@ func (v *Verdict) has(n Node) string {
 // needs is the spec for people: what a platform has is the least that a node must
 // have.
 func (r Requirement) needs() string {
+	if r.Source == CUDA {
+		return r.needsCUDA(cuda.Default())
+	}
 	if r.Source == Platform {
 		if a, ok, err := readPlatform(r.Spec); ok && err == nil {
 			return strings.TrimRight(a.name+" >="+a.least.String()+" "+a.build.String(), " ")

@@ -3,6 +3,7 @@ package stack
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hpcenv/hpcenv/envs/conda/version"
 )
@@ -113,4 +114,35 @@ func reached(v, since string) bool {
 	}
 	first, err := version.Parse(since)
 	return err == nil && is.Compare(first) >= 0
+}
+
+// lookedThrough is when the sources of drivers were last read.
+var lookedThrough = time.Date(2026, time.August, 21, 0, 0, 0, 0, time.UTC)
+
+// Statement of the table of which package drives which networks.
+type Statement struct {
+	// Of which packages it is: part, names, build and first version.
+	Of string
+	// Source of the statement.
+	Source string
+}
+
+// Statements are all, with the day on which their sources were last read.
+func Statements() ([]Statement, time.Time) {
+	var out []Statement
+	for i := range drivers {
+		d := &drivers[i]
+		of := d.part + " " + strings.Join(d.names, ",")
+		if d.wheel {
+			of += " of PyPI"
+		}
+		if d.build != "" {
+			of += " built " + d.build
+		}
+		if d.since != "" {
+			of += " since " + d.since
+		}
+		out = append(out, Statement{Of: of, Source: d.source})
+	}
+	return out, lookedThrough
 }

@@ -11,6 +11,8 @@
 //	of.go        the stack of a platform
 package stack
 
+import "strings"
+
 // Family is the communication stack that the nodes of one job must have in common.
 //
 // What decides is what speaks on the wire. A program of one family cannot talk to
@@ -65,4 +67,21 @@ type Stack struct {
 	// UsesGPU: it would use a GPU if there were one (CUDA among its parts), or needs
 	// one.
 	UsesGPU bool `json:"uses_gpu,omitempty"`
+}
+
+// Wheel tells that what decides the family comes from PyPI.
+func (s *Stack) Wheel() bool {
+	name, _, _ := strings.Cut(s.Package, " ")
+	for _, p := range parts {
+		if matches(p.pypi, name) && !matches(p.conda, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// Version of the package that decides the family; "" = none does.
+func (s *Stack) Version() string {
+	_, version, _ := strings.Cut(s.Package, " ")
+	return version
 }

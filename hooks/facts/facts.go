@@ -26,6 +26,9 @@ type Facts struct {
 	Kernel string `json:"kernel"`
 	// Squashfs is whether the kernel can mount images.
 	Squashfs Squashfs `json:"squashfs"`
+	// HostID is what gethostid() gives, 8 hex digits; "" = not known, or nothing that
+	// another node could have (it comes from the name service).
+	HostID string `json:"host_id,omitempty"`
 	// Networks beside the loopback: fabrics before Ethernet, each the fastest first.
 	Networks []Network `json:"networks,omitempty"`
 	// GPU is nil on a node without a usable one.
@@ -95,7 +98,17 @@ type Network struct {
 	Rate float64 `json:"rate,omitempty"`
 	// Problem says why it is not Active, or what could not be read.
 	Problem string `json:"problem,omitempty"`
+	// Barred: the link is up, and programs cannot use it all the same. Missing or Closed.
+	Barred string `json:"barred,omitempty"`
 }
+
+// Why programs cannot use a network whose link is up.
+const (
+	// Missing: it has no device node.
+	Missing = "no device node"
+	// Closed: users may not open its device node.
+	Closed = "device node closed"
+)
 
 // GPU is what a node computes with beside its processors.
 type GPU struct {

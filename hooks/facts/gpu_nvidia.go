@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/hpcenv/hpcenv/envs/cuda"
 )
 
 // nvidiaFiles reads what NVIDIA's kernel driver shows below /proc. It tells
@@ -87,19 +89,10 @@ func nvidiaVersion(text string) string {
 	return ""
 }
 
-// isDriverVersion: two or three numbers with points, of which the first has three
-// digits.
+// isDriverVersion tells whether a word is a version of NVIDIA's driver.
 func isDriverVersion(w string) bool {
-	parts := strings.Split(w, ".")
-	if len(parts) < 2 || len(parts) > 3 || len(parts[0]) != 3 {
-		return false
-	}
-	for _, p := range parts {
-		if p == "" || len(p) > 4 || strings.Trim(p, "0123456789") != "" {
-			return false
-		}
-	}
-	return true
+	_, ok := cuda.ParseDriver(w)
+	return ok
 }
 
 // nvidiaInformation reads the model and the number of the device node.

@@ -60,6 +60,17 @@ func (t *trouble) add(s string) {
 	}
 }
 
+// barred is what a device node's problem makes of a network that has none else.
+func (t trouble) barred(missing bool) string {
+	switch {
+	case len(t) != 1:
+		return ""
+	case missing:
+		return Missing
+	}
+	return Closed
+}
+
 func (t trouble) text() string { return strings.Join(t, "; ") }
 
 // maxRate in Gbit/s: more is a file that lies.

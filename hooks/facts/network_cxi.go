@@ -17,6 +17,7 @@ func readCXI(t tree, taken map[string]bool) (all []Network, problems []string) {
 		n := Network{Kind: Slingshot11, Device: dev}
 		var bad trouble
 		bad.add(t.deviceProblem("/dev/" + dev))
+		closed := len(bad) > 0
 		nets, err := t.list(class + "/" + dev + "/device/net")
 		switch {
 		case err != nil:
@@ -35,6 +36,9 @@ func readCXI(t tree, taken map[string]bool) (all []Network, problems []string) {
 			taken[net] = true
 		}
 		n.Active, n.Problem = len(bad) == 0, bad.text()
+		if closed {
+			n.Barred = bad.barred(!t.exists("/dev/" + dev))
+		}
 		all = append(all, n)
 	}
 	return all, problems

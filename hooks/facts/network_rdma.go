@@ -97,7 +97,7 @@ func readPorts(t tree, d rdmaDevice, verbs string) (all []Network, problems []st
 		} else if n.Rate = parseRate(rate); n.Rate == 0 {
 			problems = append(problems, fmt.Sprintf("%s: the rate %q is none", d.name, rate))
 		}
-		node := verbs
+		node, linked := verbs, len(bad) == 0
 		switch {
 		case n.Kind == OmniPath:
 			node = "/dev/" + d.name
@@ -108,6 +108,9 @@ func readPorts(t tree, d rdmaDevice, verbs string) (all []Network, problems []st
 			bad.add(t.deviceProblem(node))
 		}
 		n.Active, n.Problem = len(bad) == 0, bad.text()
+		if linked {
+			n.Barred = bad.barred(node == "" || !t.exists(node))
+		}
 		all = append(all, n)
 	}
 	return all, problems

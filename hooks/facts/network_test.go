@@ -121,3 +121,25 @@ func TestOneBadDevice(t *testing.T) {
 		}
 	}
 }
+
+// TestBarred: a link that is up, and a device node that is not there or not for users.
+// Where the link is down that counts.
+func TestBarred(t *testing.T) {
+	const active, down = "4: ACTIVE", "1: DOWN"
+	hsn := "dir /sys/class/cxi/cxi0/device/net/hsn0\n"
+	for _, c := range []struct{ name, tree, want string }{
+		{"as it should be", rdma("mlx5_0", "InfiniBand", active, "100 Gb/sec", 0), ""},
+		{"the link is down", rdma("mlx5_0", "InfiniBand", down, "100 Gb/sec", 0) + "remove /dev/infiniband/uverbs0\n", ""},
+		{"no node", rdma("mlx5_0", "InfiniBand", active, "100 Gb/sec", 0) + "remove /dev/infiniband/uverbs0\n", facts.Missing},
+		{"ib_uverbs is not loaded", rdma("mlx5_0", "InfiniBand", active, "100 Gb/sec", 0) + "remove /sys/class/infiniband_verbs\n", facts.Missing},
+		{"root's alone", rdma("mlx5_0", "InfiniBand", active, "100 Gb/sec", 0) + "mode 0600 /dev/infiniband/uverbs0\n", facts.Closed},
+		{"cxi's node is missing", hsn + netdev("hsn0", "1", "up"), facts.Missing},
+		{"cxi's node is root's", hsn + "file /dev/cxi0\nmode 0600 /dev/cxi0\n" + netdev("hsn0", "1", "up"), facts.Closed},
+		{"cxi's link is down, too", hsn + netdev("hsn0", "1", "down"), ""},
+	} {
+		f := read(t, x86+c.tree)
+		if len(f.Networks) != 1 || f.Networks[0].Barred != c.want || f.Networks[0].Active && c.want != "" {
+			t.Errorf("%s: %+v, want %q", c.name, f.Networks, c.want)
+		}
+	}
+}

@@ -38,6 +38,7 @@ var readers = []reader{
 	{"glibc", readGlibc},
 	{"kernel", readKernel},
 	{"squashfs", readSquashfs},
+	{"hostid", readHostID},
 	{"networks", readNetworks},
 	{"gpu", readGPU},
 	{"mpi", readMPI},

@@ -52,6 +52,23 @@ func (r *Record) Fresh(now time.Time, limit time.Duration) bool {
 // another probe is under way (ErrBusy) and the old record stands. With root other
 // than "/" the node is a recorded one: o.Program must say who answers for it.
 func Refresh(ctx context.Context, root string, o Options) (*Record, error) {
+	r, kept := Ask(ctx, root, o)
+	if r == nil {
+		return nil, kept
+	}
+	b, err := json.Marshal(r)
+	if err == nil {
+		err = facts.WriteTrusted(filepath.Join(o.RunDir, RecordFile), append(b, '\n'))
+	}
+	if err != nil {
+		return r, fmt.Errorf("what the GPUs are cannot be kept: %w", err)
+	}
+	return r, kept
+}
+
+// Ask is Refresh for whoever may not keep a record: it asks and judges. With both a
+// Record and an error, the Record holds, and o.RunDir could not be written to.
+func Ask(ctx context.Context, root string, o Options) (*Record, error) {
 	id, err := Identify(root)
 	if err != nil {
 		return nil, fmt.Errorf("the node's GPUs: %w", err)
@@ -83,13 +100,6 @@ func Refresh(ctx context.Context, root string, o Options) (*Record, error) {
 		r.Verdict = Judge(Evidence{})
 	}
 	r.Read = time.Now().UTC().Truncate(time.Second)
-	b, err := json.Marshal(r)
-	if err == nil {
-		err = facts.WriteTrusted(filepath.Join(o.RunDir, RecordFile), append(b, '\n'))
-	}
-	if err != nil {
-		return r, fmt.Errorf("what the GPUs are cannot be kept: %w", err)
-	}
 	return r, kept
 }
 

@@ -114,6 +114,15 @@ func Judge(e Evidence) Verdict {
 	return v
 }
 
+// Worst level of findings; OK of none.
+func Worst(list []Finding) Level {
+	level := OK
+	for _, f := range list {
+		level = worse(level, f.Level)
+	}
+	return level
+}
+
 func (v *Verdict) add(f Finding) {
 	v.Level = worse(v.Level, f.Level)
 	v.Findings = append(v.Findings, f)

@@ -9,10 +9,9 @@ import (
 	"github.com/hpcenv/hpcenv/hooks/gpu"
 )
 
-// askGPUs refreshes the record of the GPUs and returns what their driver said, nil if
-// it said nothing. The error says that it could not be kept. A driver that hangs or
+// askGPUs refreshes the record of the GPUs and returns it, nil if there is none. The error says that it could not be kept. A driver that hangs or
 // crashes is no reason not to read the rest of the node.
-func askGPUs(ctx context.Context, o Options, root string) (*gpu.Report, error) {
+func askGPUs(ctx context.Context, o Options, root string) (*gpu.Record, error) {
 	if root != "/" && o.GPU.Program == "" {
 		return nil, nil
 	}
@@ -35,5 +34,5 @@ func askGPUs(ctx context.Context, o Options, root string) (*gpu.Report, error) {
 			fmt.Fprintln(o.Stderr, f)
 		}
 	}
-	return r.Report, err
+	return r, err
 }

@@ -2,8 +2,9 @@
 // it is, keeps both for launches, and tells hpcenvd when what it is changed.
 //
 // Enters: the node, and /etc/hpcenv/hpcenv.conf. Leaves: gpu.json and facts.json in
-// the run directory, and a message to the daemon. What is wrong with a GPU is said,
-// and changes nothing else.
+// the run directory, and a message to the daemon; a State, in one line, for the site's
+// health check. What is wrong with a GPU is said; only where the site asks for it is the
+// node drained (Drainer).
 package health
 
 import (
@@ -58,34 +59,61 @@ const tellAgain = 24 * time.Hour
 // sentName is the file that says what was told last, as a digest; its time is when.
 const sentName = "facts.sent"
 
-// Run asks the GPUs, reads the node, keeps both, and tells the daemon. Errors: what
-// could not be kept or told; everything else is among the facts' own problems and in
-// the verdict on the GPUs, of which Stderr gets what is not a warning only.
-func Run(ctx context.Context, o Options) error {
+// Result of looking at a node.
+type Result struct {
+	Facts *facts.Facts
+	// GPU is what is kept of its GPUs; nil = nothing is.
+	GPU *gpu.Record
+}
+
+// Look asks the GPUs, reads the node, and keeps both. Errors: what could not be kept;
+// everything else is among the facts' own problems and in the verdict on the GPUs, of
+// which Stderr gets what is not a warning only. There is a Result unless the run
+// directory cannot be used.
+func Look(ctx context.Context, o Options) (*Result, error) {
 	if err := os.MkdirAll(o.RunDir, 0o755); err != nil {
-		return fmt.Errorf("the node's facts: %w", err)
+		return nil, fmt.Errorf("the node's facts: %w", err)
 	}
 	root := o.Root
 	if root == "" {
 		root = "/"
 	}
-	report, unkept := askGPUs(ctx, o, root)
-	f := facts.ReadWith(ctx, root, facts.Options{GPUs: gpu.Refine(facts.DefaultGPUs(), report)})
-	for _, p := range f.Problems {
+	record, err := askGPUs(ctx, o, root)
+	r := &Result{GPU: record}
+	var report *gpu.Report
+	if record != nil {
+		report = record.Report
+	}
+	r.Facts = facts.ReadWith(ctx, root, facts.Options{GPUs: gpu.Refine(facts.DefaultGPUs(), report)})
+	for _, p := range r.Facts.Problems {
 		fmt.Fprintln(o.Stderr, p)
 	}
-	if err := facts.Save(filepath.Join(o.RunDir, facts.RecordFile), f); err != nil {
-		return fmt.Errorf("the node's facts cannot be kept: %w", err)
+	if serr := facts.Save(filepath.Join(o.RunDir, facts.RecordFile), r.Facts); serr != nil {
+		err = errors.Join(err, fmt.Errorf("the node's facts cannot be kept: %w", serr))
 	}
+	return r, err
+}
+
+// Tell tells the daemon what the node is, if one is configured and it has not been told.
+func Tell(ctx context.Context, o Options, f *facts.Facts) error {
 	remote, err := daemonOf(o)
 	if remote == nil || err != nil {
-		return errors.Join(unkept, err)
+		return err
 	}
 	data, err := json.Marshal(f)
 	if err != nil {
 		return fmt.Errorf("the node's facts: %w", err)
 	}
-	return errors.Join(unkept, tell(ctx, o, remote, data))
+	return tell(ctx, o, remote, data)
+}
+
+// Run is Look, and Tell of what was kept.
+func Run(ctx context.Context, o Options) error {
+	r, err := Look(ctx, o)
+	if r == nil {
+		return err
+	}
+	return errors.Join(err, Tell(ctx, o, r.Facts))
 }
 
 // daemonOf is whom to tell; nil = nobody is configured.

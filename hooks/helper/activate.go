@@ -17,10 +17,10 @@ import (
 	"github.com/hpcenv/hpcenv/envs/activation"
 	"github.com/hpcenv/hpcenv/envs/materialize"
 	"github.com/hpcenv/hpcenv/hooks/facts"
+	"github.com/hpcenv/hpcenv/hooks/launch"
 	"github.com/hpcenv/hpcenv/hooks/pin"
 	"github.com/hpcenv/hpcenv/hooks/prepared"
 	"github.com/hpcenv/hpcenv/internal/shellword"
-	"github.com/hpcenv/hpcenv/slurm/hostlist"
 )
 
 // activateFlags name what the shim knows of the step.
@@ -28,6 +28,8 @@ type activateFlags struct {
 	store, prefixRoot, runDir string
 	job, step, nodeID, pin    string
 	batch                     bool
+	// command is what the step starts; "" = not known.
+	command string
 }
 
 // activate finds the pin of this step, checks that its environment is on this
@@ -45,6 +47,7 @@ func activate(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	fl.StringVar(&f.nodeID, "nodeid", "0", "")
 	fl.StringVar(&f.pin, "pin", "", "")
 	fl.BoolVar(&f.batch, "batch", false, "")
+	fl.StringVar(&f.command, "command", "", "")
 	if err := parse(fl, args); err != nil {
 		return err
 	}
@@ -63,6 +66,11 @@ func activate(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if err != nil {
 		return err
 	}
+	site, lacking, err := siteBuilds(ctx, p, f.store, place.prefix, filepath.Join(f.runDir, facts.RecordFile))
+	if err != nil {
+		return err
+	}
+	on.warnings = append(on.warnings, lacking...)
 	result, err := activation.Activate(ctx, activation.Input{
 		Env:       os.Environ(),
 		ID:        p.ID,
@@ -74,11 +82,17 @@ func activate(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		ActDigest: p.Activation,
 		Overlay:   p.OverlayDir(hostPlatform()),
 		Settings:  on.settings,
+		Site:      site,
 		First:     f.batch,
 		Scripts:   activation.Options{Stderr: stderr},
 	})
 	if err != nil {
 		return refuse(api.ExitFailed, "environment %s (%s) cannot be activated: %w", p.Environment, short(p.Lock), err)
+	}
+	here := &launched{pin: p, on: on, place: place, env: launch.Lookup(result.Env)}
+	told, err := f.preflight(ctx, here)
+	if err != nil {
+		return err
 	}
 	if f.nodeID == "0" || f.nodeID == "" {
 		for _, note := range result.Notes {
@@ -86,9 +100,7 @@ func activate(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		}
 	}
 	if f.warns(p, os.LookupEnv) {
-		for _, w := range on.warnings {
-			fmt.Fprintf(stderr, "hpcenv: %s: warning: %s\n", nodeName(), w)
-		}
+		f.tell(stderr, here, told, os.LookupEnv)
 	}
 	out := newRecords(stdout)
 	if !p.Step {
@@ -138,6 +150,8 @@ type place struct {
 	prefix   string
 	meta     *materialize.Meta
 	manifest *activation.Manifest
+	// files of the store that it is of.
+	files prepared.Store
 }
 
 // locate checks that the pinned environment is present at its prefix on this
@@ -155,7 +169,7 @@ func locate(p *pin.Pin, store, prefixRoot string) (*place, error) {
 	}
 	// What was promised to the job must be there.
 	files := prepared.Store{Root: store, Group: p.Group, Patient: true}
-	pl := place{prefix: prefix}
+	pl := place{prefix: prefix, files: files}
 	var err error
 	pl.meta, err = files.Meta(p.ID, platform)
 	switch {
@@ -235,13 +249,6 @@ func (f *activateFlags) warns(p *pin.Pin, env func(string) (string, bool)) bool 
 	if f.step != "0" {
 		return false
 	}
-	if kind, _ := env("ENVIRONMENT"); kind != "BATCH" {
-		return true
-	}
-	if _, het := env("SLURM_HET_SIZE"); het {
-		return true // the first node of a component need not be the batch script's
-	}
-	list, _ := env("SLURM_JOB_NODELIST")
-	names, err := hostlist.Expand(list)
-	return err != nil || len(names) == 0 || names[0] != nodeName()
+	host := batchHost(env)
+	return host == "" || host != nodeName()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/hooks/planning"
+	"github.com/hpcenv/hpcenv/hooks/prepared"
 	"github.com/hpcenv/hpcenv/hooks/selection"
 	"github.com/hpcenv/hpcenv/hooks/snapshot"
 	"github.com/hpcenv/hpcenv/internal/shellword"
@@ -26,9 +27,12 @@ type chosen struct {
 	cluster *planning.Cluster
 	plan    *selection.Plan
 	where   *scope.Scope
-	// description of the lock, as bytes and digest; nil of a wish.
+	// description of the lock, as bytes and digest; nil of a wish. input is what was
+	// selected from, and lock what its environments are without what is published.
 	description []byte
 	digest      string
+	lock        *planning.Description
+	input       selection.Input
 	// environments of the plan, in the order of their names.
 	environments []*environment
 }
@@ -65,14 +69,29 @@ func (s *submission) choose(ctx context.Context, st *submitStore, w *wanted) (*c
 		c.where.Nodes, c.where.Every, c.where.All = c.cluster.All(), true, false
 		groups, _ = c.cluster.Groups(c.where.Nodes)
 	}
-	in := selection.Input{
-		Environments: d.Environments, Groups: groups, Rules: c.cluster.Rules,
+	c.lock = d
+	c.input = selection.Input{
+		Groups: groups, Rules: c.cluster.Rules,
 		Wish: selection.Wish{Environment: w.name, GPU: c.where.GPUs, MultiNode: c.where.MultiNode, Partitions: c.where.Partitions, Check: s.mode, Overrides: overrides},
 	}
-	if c.plan, err = s.selected(in, c); err != nil {
-		return nil, s.unplanned(c, err)
+	return c, s.replan(st, c)
+}
+
+// replan selects from what the lock says and the published environments' files show.
+func (s *submission) replan(st *submitStore, c *chosen) (err error) {
+	c.input.Environments = c.lock.Sharpened(prepared.Store{Root: st.root}, c.wanted.digest).Environments
+	if c.plan, err = s.selected(c.input, c); err != nil {
+		return s.unplanned(c, err)
 	}
-	return c, s.environments(c)
+	before := c.environments
+	c.environments = nil
+	if err := s.environments(c); err != nil {
+		return err
+	}
+	if slices.EqualFunc(before, c.environments, func(a, b *environment) bool { return a.name == b.name && slices.Equal(a.subdirs, b.subdirs) }) {
+		c.environments = before // with what is known of them
+	}
+	return nil
 }
 
 // selected plans for all nodes if the job gets them all, else for any of them.

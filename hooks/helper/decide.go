@@ -21,6 +21,12 @@ type decision struct {
 	settings map[string]string
 	// warnings for the user, once on the node.
 	warnings []string
+	// facts of the node; node reads what else may be asked of it. Nil = the pin has no
+	// plan, and nothing was looked at.
+	facts *facts.Facts
+	node  *decider
+	// forced: it does not fit, which warnings tell, and was wanted all the same.
+	forced bool
 }
 
 // decide makes what this node gets the pin's Choice: from the node's own facts, which
@@ -50,14 +56,14 @@ func decide(ctx context.Context, p *pin.Pin, store, record string, env func(stri
 	if !p.Take(d.Environment) {
 		return nil, refuse(api.ExitLate, "this node (%s) was not there, or was another one, when the job was submitted: it gets %s of %s, which was not prepared for it; next: submit again", kind.Label, d.Environment, orUnknown(p.LockPath))
 	}
-	out := &decision{settings: map[string]string{}}
+	out := &decision{settings: map[string]string{}, facts: f, node: n}
 	for _, s := range d.Settings(nil, env) {
 		if !s.Kept {
 			out.settings[s.Name] = s.Value
 		}
 	}
 	if d.Forced {
-		out.warnings = d.Warnings
+		out.warnings, out.forced = d.Warnings, true
 	}
 	return out, nil
 }
@@ -118,7 +124,7 @@ func (n *decider) load(rules string) (*selection.Loaded, error) {
 		return nil, err
 	}
 	if n.pin.Wish {
-		return &selection.Loaded{Environments: planning.OfWish(n.pin.Environment, n.pin.Platforms).Environments, Rules: r}, nil
+		return n.loaded(planning.OfWish(n.pin.Environment, n.pin.Platforms), r), nil
 	}
 	data, err := prepared.Store{Root: n.root, Patient: true}.Description(n.pin.Lock, n.pin.Description)
 	if err != nil {
@@ -128,7 +134,12 @@ func (n *decider) load(rules string) (*selection.Loaded, error) {
 	if err != nil {
 		return nil, refuse(api.ExitUnreachable, "%w; next: tell the administrator", err)
 	}
-	return &selection.Loaded{Environments: d.Environments, Rules: r}, nil
+	return n.loaded(d, r), nil
+}
+
+// loaded is a description with what the environments' files show, as a submission has it.
+func (n *decider) loaded(d *planning.Description, r selection.Rules) *selection.Loaded {
+	return &selection.Loaded{Environments: d.Sharpened(prepared.Store{Root: n.root}, n.pin.Lock).Environments, Rules: r}
 }
 
 // changed is the error of a node that was looked at before the job was submitted, has

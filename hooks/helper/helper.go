@@ -10,9 +10,9 @@
 //	open      as the user, child of attach: opens what root may not look at
 //	activate  as the user, in the first task of a node: environment changes as data
 //	prolog    as root: leaves the job's pin in the run directory
-//	epilog    as root: takes it away
-//	health    as root: asks the GPUs, keeps what the node is, and tells the daemon when
-//	          it changed
+//	epilog    as root: takes it away, and looks at the node if the job asked for it
+//	health    as root: asks the GPUs, keeps what the node is, says in a line how it is,
+//	          and tells the daemon when it changed
 //	facts     as root, at boot: leaves the node's facts in the run directory
 //
 // Results leave on standard output as NUL-terminated records, messages for the
@@ -80,11 +80,19 @@ func Main(args []string, deps Deps) int {
 	case "spank activate":
 		err = activate(ctx, args[2:], os.Stdout, os.Stderr)
 	case "slurm-hook health":
-		err = healthMain(ctx, args[2:])
+		err = healthMain(ctx, args[2:], os.Stdout)
+		if v, ok := err.(*verdict); ok && v.err == nil {
+			return v.code // the line that was printed says all
+		}
 	case "slurm-hook prolog", "slurm-hook epilog":
-		// A prolog that fails drains the node: say it in slurmd's log, exit 0.
-		if err := prologOrEpilog(args[1], args[2:]); err != nil {
+		// A prolog that fails drains the node: say it in slurmd's log, exit 0. That the
+		// node is unhealthy is another matter, if the site has it so.
+		err := prologOrEpilog(ctx, args[1], args[2:])
+		if err != nil {
 			fmt.Fprintf(os.Stderr, "%s: %s: %v\n", label, args[1], err)
+		}
+		if errors.Is(err, errUnhealthy) {
+			return api.ExitFailed
 		}
 		return api.ExitDone
 	case "slurm-hook facts":

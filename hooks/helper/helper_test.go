@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/daemon/api"
@@ -64,6 +65,12 @@ func TestPrologLeavesAndEpilogTakes(t *testing.T) {
 		t.Skip("prolog files are believed only if they are root's: run as root")
 	}
 	dir := t.TempDir()
+	t.Cleanup(func() {
+		// The prolog makes a file system for requests.
+		if err := unix.Unmount(filepath.Join(dir, "look"), unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
 	want := testPin()
 	t.Setenv("SLURM_JOB_ID", "77")
 	t.Setenv(pin.PrologVariable, wire(t, want))

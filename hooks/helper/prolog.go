@@ -1,6 +1,7 @@
 package helper
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,47 +11,84 @@ import (
 	"time"
 
 	"github.com/hpcenv/hpcenv/hooks/facts"
+	"github.com/hpcenv/hpcenv/hooks/launch"
+	"github.com/hpcenv/hpcenv/hooks/look"
 	"github.com/hpcenv/hpcenv/hooks/pin"
 )
 
 // DefaultRunDir is where prolog leaves the pins of a node's jobs. It is root's:
 // a daemon's own /run/hpcenv is another account's, and goes when the daemon stops.
-const DefaultRunDir = "/run/hpcenv-node"
+const DefaultRunDir = launch.RunDir
 
-// prologTimeout bounds prolog and epilog: a run directory on local storage
-// answers at once or not at all, and slurmd waits meanwhile.
+// prologTimeout bounds what prolog and epilog do with files: a run directory on local
+// storage answers at once or not at all, and slurmd waits meanwhile.
 const prologTimeout = 5 * time.Second
 
 // prologOrEpilog leaves the job's pin at <run dir>/job/<job id>, or takes it
 // away. Steps that carry no pin of their own (srun --overlap --jobid) or
-// another component's (heterogeneous jobs) find it there.
-func prologOrEpilog(verb string, args []string) error {
+// another component's (heterogeneous jobs) find it there. Before a job with GPUs, where
+// the site asks for it, and after a job that found the node unhealthy, its GPUs are
+// looked at: an error of class errUnhealthy says that they are not well, and that the
+// site wants Slurm to know.
+func prologOrEpilog(ctx context.Context, verb string, args []string) error {
 	fl := newFlags(verb)
-	runDir := fl.String("run-dir", DefaultRunDir, "")
+	l := looking{node: nodeName()}
+	fl.StringVar(&l.runDir, "run-dir", DefaultRunDir, "")
+	fl.StringVar(&l.unhealthy, "unhealthy", onlyReport, "")
+	fl.StringVar(&l.node, "node", l.node, "")
+	fl.StringVar(&l.scontrol, "scontrol", "", "")
+	fl.StringVar(&l.gpu.Program, "gpu-program", "", "")
+	fl.StringVar(&l.gpu.Library, "gpu-library", "", "")
 	if err := parse(fl, args); err != nil {
+		return err
+	}
+	if err := l.check(); err != nil {
 		return err
 	}
 	job, wire := os.Getenv("SLURM_JOB_ID"), os.Getenv(pin.PrologVariable)
 	if !isJobID(job) {
 		return fmt.Errorf("SLURM_JOB_ID is %q; is this called by slurmd?", job)
 	}
-	done := make(chan error, 1)
-	go func() {
+	asked := false
+	err := within(prologTimeout, l.runDir, func() (err error) {
 		if verb == "prolog" {
-			done <- leavePin(*runDir, job, wire)
-		} else {
-			err := os.Remove(jobPinPath(*runDir, job))
-			if errors.Is(err, fs.ErrNotExist) {
-				err = nil
+			if err := leavePin(l.runDir, job, wire); err != nil || wire == "" {
+				return err
 			}
-			done <- err
+			// Without a place for requests launches only cannot ask for a look.
+			return look.Prepare(l.runDir)
 		}
-	}()
+		if err = os.Remove(jobPinPath(l.runDir, job)); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		var taken error
+		asked, taken = look.Take(l.runDir)
+		return errors.Join(err, taken)
+	})
+	if errors.Is(err, errSlow) {
+		return err
+	}
+	if verb == "prolog" {
+		return errors.Join(err, l.before(ctx))
+	}
+	if !asked {
+		return err
+	}
+	return errors.Join(err, l.after(ctx))
+}
+
+// errSlow: local storage hangs.
+var errSlow = errors.New("did not answer in time")
+
+// within runs what may hang, and goes on without it.
+func within(limit time.Duration, what string, do func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- do() }()
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(prologTimeout):
-		return fmt.Errorf("%s did not answer within %s", *runDir, prologTimeout)
+	case <-time.After(limit):
+		return fmt.Errorf("%s %w (%s)", what, errSlow, limit)
 	}
 }
 

@@ -37,11 +37,23 @@ type readiness struct {
 func (r *readiness) ready() bool { return r.id != "" && r.stored && len(r.missing) == 0 }
 
 // ensure returns once all environments of the plan are published for the platforms
-// that they are needed for. When they are already, nobody is asked.
+// that they are needed for. When they are already, nobody is asked. Of what had to be
+// made the files may ask for more than the lock says: then another environment, or none,
+// fits some nodes.
 func (s *submission) ensure(ctx context.Context, st *submitStore, c *chosen) error {
-	for _, e := range c.environments {
-		if err := s.ensureOne(ctx, st, c, e); err != nil {
-			return err
+	for again := true; again; {
+		again = false
+		for _, e := range c.environments {
+			made, err := s.ensureOne(ctx, st, c, e)
+			if err != nil {
+				return err
+			}
+			again = again || made
+		}
+		if again { // it ends: nothing is made twice
+			if err := s.replan(st, c); err != nil {
+				return err
+			}
 		}
 	}
 	s.ensureDescription(ctx, st, c)
@@ -75,38 +87,40 @@ func (s *submission) ensureDescription(ctx context.Context, st *submitStore, c *
 	}
 }
 
-func (s *submission) ensureOne(ctx context.Context, st *submitStore, c *chosen, e *environment) (err error) {
+// ensureOne tells whether the environment was made for this.
+func (s *submission) ensureOne(ctx context.Context, st *submitStore, c *chosen, e *environment) (made bool, err error) {
 	if e.readiness, err = st.lookup(e.wanted, e.subdirs); err != nil {
-		return err
+		return false, err
 	}
 	// One choice travels in the pin with its activation; those of several lie in the
 	// store.
 	several := len(c.environments) > 1 && e.actDigest != "" && !e.store.HasActivation(e.digest, e.actDigest)
 	if e.ready() && !several {
-		return nil
+		return false, nil
 	}
+	made = len(e.missing) > 0
 	if e.data == nil {
 		if e.data, err = st.lockBytes(e.wanted); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if err := s.checkTrees(e.wanted); err != nil {
-		return err
+		return false, err
 	}
 	if err := s.prepare(ctx, st, c, e); err != nil {
 		if s.mayGoOn(e.readiness, err) {
-			return nil
+			return false, nil
 		}
-		return err
+		return false, err
 	}
 	if e.readiness, err = st.lookup(e.wanted, e.subdirs); err != nil {
-		return err
+		return false, err
 	}
 	if !e.ready() {
-		return refuse(api.ExitFailed, "%s of %s was made, but the store %s does not show it here for %s; next: check that this host and the daemon see the same storage",
+		return false, refuse(api.ExitFailed, "%s of %s was made, but the store %s does not show it here for %s; next: check that this host and the daemon see the same storage",
 			e.name, e.shown, st.root, strings.Join(e.missing, ", "))
 	}
-	return nil
+	return made, nil
 }
 
 // mayGoOn tells whether a submission whose preparation was impossible can do
@@ -185,6 +199,9 @@ func (s *submission) pin(ctx context.Context, st *submitStore, c *chosen) (*pin.
 	}
 	if c.digest != "" && main.store.HasDescription(p.Lock, c.digest) {
 		p.Description = c.digest
+	}
+	if err := c.noteSameHost(p); err != nil {
+		return nil, err
 	}
 	var err error
 	p.Plan, err = c.plan.Pin(nil)

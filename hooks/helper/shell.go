@@ -15,10 +15,15 @@ import (
 func (s *submission) activateShell(ctx context.Context, p *pin.Pin, st *submitStore, out *records) {
 	mine, pl, settings, err := s.shellPlace(ctx, p, st)
 	if err == nil {
+		var site []activation.Op
+		site, _, err = siteBuilds(ctx, mine, st.root, pl.prefix, filepath.Join(DefaultRunDir, facts.RecordFile))
+		if err != nil {
+			fmt.Fprintf(s.stderr, "salloc: hpcenv: %v\n", err) // what else the shell gets does not hang on it
+		}
 		var result activation.Result
 		result, err = activation.Activate(ctx, activation.Input{
 			Env: os.Environ(), ID: mine.ID, Platform: hostPlatform(), Prefix: pl.prefix, EnvName: mine.Environment,
-			Static: pl.meta.Activation, Manifest: pl.manifest, ActDigest: mine.Activation, Overlay: mine.OverlayDir(hostPlatform()), Settings: settings, Scripts: activation.Options{Stderr: s.stderr},
+			Static: pl.meta.Activation, Manifest: pl.manifest, ActDigest: mine.Activation, Overlay: mine.OverlayDir(hostPlatform()), Settings: settings, Site: site, Scripts: activation.Options{Stderr: s.stderr},
 		})
 		if err == nil {
 			for _, note := range result.Notes {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/hooks/launch"
 	"github.com/hpcenv/hpcenv/hooks/selection"
 )
 
@@ -71,6 +72,13 @@ func (s *submission) run(ctx context.Context, stdout io.Writer) error {
 	}
 	if s.mode, err = selection.ParseCheck(s.check); err != nil {
 		return refuse(api.ExitUsage, "%w", err)
+	}
+	if s.check == "" {
+		site, err := launch.Site("")
+		if err != nil {
+			fmt.Fprintf(s.stderr, "%s: hpcenv: note: what this site checks is not known, everything is: %v\n", s.context, err)
+		}
+		s.mode = site.Check
 	}
 	if s.nested() {
 		return s.runNested(ctx, stdout)

@@ -101,6 +101,13 @@ func (st *submitStore) lookupIn(files prepared.Store, w *wanted, subdirs []strin
 			return nil, refuse(api.ExitUnreachable, "the store: %w", err)
 		}
 		if has {
+			built, err := files.SiteBuilds(env.ID, p)
+			if err != nil {
+				return nil, refuse(api.ExitUnreachable, "the store: %w", err)
+			}
+			has = !built.Pending() // who prepares waits for it
+		}
+		if has {
 			r.platforms = append(r.platforms, p)
 		} else {
 			r.missing = append(r.missing, p)

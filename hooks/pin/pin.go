@@ -75,6 +75,9 @@ type Pin struct {
 	Group string `json:"group,omitempty"`
 	// Step: an srun inside a job chose for its own step; it wins over the job's.
 	Step bool `json:"step,omitempty"`
+	// SameHost are nodes on which the job may land that have equal host identifiers, as
+	// host lists; of most clusters there are none.
+	SameHost []string `json:"same_host,omitempty"`
 	// Token is random; it binds a submission to its lease.
 	Token string `json:"token,omitempty"`
 }

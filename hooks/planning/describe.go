@@ -108,7 +108,7 @@ func OfWish(wish string, subdirs []string) *Description {
 }
 
 // describing is raised when Of comes to say something else of the same input.
-const describing = "1"
+const describing = "2"
 
 // Remembered is Of, done once per lock and manifest: memory is the caller's own
 // directory in which descriptions are kept, "" = none. If it cannot be written,

@@ -13,7 +13,27 @@ type check struct {
 }
 
 // checks in the order in which they are reported.
-var checks = []check{}
+var checks = []check{
+	{"requirements", requirements},
+	{"page-size", pageSize},
+	{"gpu", gpus},
+	{"cuda-driver", cudaRequirements},
+	{"cuda-code", cudaCode},
+	{"program", program},
+	{"libraries", libraries},
+	{"runtime", cxxRuntime},
+	{"shadowed", shadowed},
+	{"modules", modules},
+	{"transports", transports},
+	{"ucx-settings", ucxSettings},
+	{"wheel-ucx", wheelUCX},
+	{"copies", copies},
+	{"gasnet", gasnet},
+	{"mpi-wrapper", mpiWrapper},
+	{"bootstrap", bootstrap},
+	{"pmi", pmi},
+	{"host-id", hostID},
+}
 
 // Run makes all checks. With brief, findings that fit are left out, and so is the work
 // for them where it can be saved. It takes a few milliseconds; the context bounds it.

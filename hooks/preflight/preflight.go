@@ -12,6 +12,7 @@
 package preflight
 
 import (
+	"github.com/hpcenv/hpcenv/envs/cuda"
 	"github.com/hpcenv/hpcenv/envs/needs"
 	"github.com/hpcenv/hpcenv/envs/requirement"
 	"github.com/hpcenv/hpcenv/hooks/facts"
@@ -71,7 +72,7 @@ type Input struct {
 	Facts *facts.Facts
 	// GPU is the record of its GPUs; nil = there is none, and GPUProblem says why (""
 	// = the node has no GPUs). Granted are the indices of the GPUs that the step may
-	// use; nil = all, or not known.
+	// use; nil = all, or not known; empty = none of them is to be judged by itself.
 	GPU        *gpu.Record
 	GPUProblem string
 	Granted    []int
@@ -80,8 +81,13 @@ type Input struct {
 	// Needs of the environment; nil = they are not known (made by an earlier release),
 	// and only what concerns the node alone is checked.
 	Needs *needs.Needs
+	// CUDA is the table of drivers and GPUs (selection.Rules.CUDA); nil = the program's.
+	CUDA *cuda.Table
 	// Prefix is where the environment is for processes of this node.
 	Prefix string
+	// Override looks up the CONDA_OVERRIDE_ variables of the submission, which stand for
+	// what the node has (facts.Virtuals); nil = nothing is overridden.
+	Override func(string) (string, bool)
 	// Manifest are requirements of the project beside those of the packages.
 	Manifest []requirement.Requirement
 	// Env looks up a variable of the process that is to run, after activation; nil =
@@ -91,6 +97,11 @@ type Input struct {
 	MultiNode bool
 	// SameHost are nodes of the job that have the same host identifier as this one.
 	SameHost []string
+	// Command is what the step starts, its path or name; "" = not known.
+	Command string
+
+	// process is made by the first check that wants it.
+	process *process
 }
 
 // Report of the checks, in the order in which they are listed.

@@ -14,6 +14,8 @@ import (
 
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/materialize"
+	"github.com/hpcenv/hpcenv/envs/needs"
+	"github.com/hpcenv/hpcenv/envs/sitebuild"
 )
 
 // ErrDamaged: a file of the store is there and does not hold what it should.
@@ -172,8 +174,34 @@ func (s Store) Meta(id, platform string) (*materialize.Meta, error) {
 	return m, nil
 }
 
+// Needs is what the files of a published environment ask of a node. Errors are
+// needs.Load's: needs.ErrNone of an environment that an earlier release made. Nobody waits
+// for them: an environment starts without.
+func (s Store) Needs(id, platform string) (*needs.Needs, error) {
+	return needs.Load(s.needs(id, platform))
+}
+
+// NeedsHead is the part of Needs that submissions look at. Errors are as there.
+func (s Store) NeedsHead(id, platform string) (*needs.Head, error) {
+	return needs.LoadHead(s.needs(id, platform))
+}
+
+func (s Store) needs(id, platform string) string {
+	return filepath.Join(s.Root, "meta", id, platform+".needs.json")
+}
+
 func (s Store) meta(id, platform string) string {
 	return filepath.Join(s.Root, "meta", id, platform+".json")
+}
+
+// SiteBuilds is what the site built for an environment. Most have nothing, so that its
+// absence is not waited for.
+func (s Store) SiteBuilds(id, platform string) (*sitebuild.Record, error) {
+	r, err := sitebuild.Read(s.Root, id, platform)
+	if err != nil {
+		return nil, fmt.Errorf("what the site built for the environment: %w", err)
+	}
+	return r, nil
 }
 
 // Attached is nil if the prefix is there for programs of this host;

@@ -174,11 +174,15 @@ const withoutGPUReason = "without GPU"
 // answer.
 func (s *selector) check(r *requirement.Requirement, node requirement.Node) requirement.Verdict {
 	name, simple := virtualName(r.Spec)
-	if !simple {
+	if !simple && r.Source != requirement.CUDA {
 		return requirement.Check(*r, node)
 	}
-	key := memoKey{spec: r.Spec, source: r.Source, assumed: node.Assumed}
+	key := memoKey{spec: r.Spec, source: r.Source, assumed: node.Assumed, compat: r.Compat}
 	key.found, key.has = node.Virtuals[name]
+	if r.Source == requirement.CUDA || r.Compat != "" {
+		key.found, key.has = node.Virtuals["__cuda"]
+		key.driver, key.gpus, key.compute = node.Driver, strings.Join(node.GPUs, ","), node.Virtuals["__cuda_arch"]
+	}
 	if name == "__archspec" {
 		key.ancestors = strings.Join(node.Ancestors, " ")
 	}
@@ -197,6 +201,9 @@ type memoKey struct {
 	has       bool
 	assumed   bool
 	ancestors string
+	// Of what asks for CUDA.
+	compat, driver, gpus string
+	compute              requirement.Virtual
 }
 
 // virtualName is the name that a spec begins with; simple: the answer depends on
@@ -212,7 +219,7 @@ func virtualName(spec string) (name string, simple bool) {
 }
 
 func (s *selector) node(k *Kind) requirement.Node {
-	n := requirement.Node{Virtuals: make(map[string]requirement.Virtual, len(k.Virtuals)), Ancestors: k.Ancestors, Driver: k.Driver, Assumed: k.Assumed}
+	n := requirement.Node{Virtuals: make(map[string]requirement.Virtual, len(k.Virtuals)), Ancestors: k.Ancestors, Driver: k.Driver, GPUs: k.Models, CUDA: s.rules.table(), Assumed: k.Assumed}
 	for _, v := range k.Virtuals {
 		n.Virtuals[v.Name] = v
 	}

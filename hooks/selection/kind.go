@@ -20,7 +20,7 @@ func KindOf(f *facts.Facts, env func(string) (string, bool)) Kind {
 		Virtuals:  facts.Virtuals(f, env),
 		Ancestors: facts.OverrideAncestors(f.CPU.Ancestors, env),
 		PageSize:  f.PageSize,
-		Networks:  activeNetworks(f.Networks),
+		Networks:  f.ActiveNetworks(),
 	}
 	if f.GPU != nil {
 		k.GPU, k.Driver = true, f.GPU.Driver
@@ -44,19 +44,6 @@ func (k Kind) Sealed() Kind {
 	k.Digest = hex.EncodeToString(sum[:8])
 	k.Label = k.label()
 	return k
-}
-
-// activeNetworks are the kinds that are active. Which device is the fastest is
-// the node's business: the order of fabrics is fixed, so that a link that trained
-// to a lower rate makes no other kind of node.
-func activeNetworks(list []facts.Network) []string {
-	var kinds []string
-	for _, kind := range facts.NetworkKinds() {
-		if slices.ContainsFunc(list, func(n facts.Network) bool { return n.Active && n.Kind == kind }) {
-			kinds = append(kinds, kind)
-		}
-	}
-	return kinds
 }
 
 // people's words for subdirs and networks.

@@ -18,6 +18,8 @@ type Plan struct {
 	// Wish that the plan answers, and the digest of the rules it rests on.
 	Wish  Wish   `json:"wish"`
 	Rules string `json:"rules"`
+	// CUDA is the table by which drivers and GPUs were judged: its file and digest.
+	CUDA string `json:"cuda"`
 	// Rows, one for each kind, by the kind's digest.
 	Rows []Row `json:"rows"`
 	// Warnings about the job as a whole.
@@ -83,7 +85,7 @@ type Choice struct {
 
 // plan with a row for each kind and nothing chosen.
 func (s *selector) plan() *Plan {
-	p := &Plan{Wish: s.wish, Rules: s.rules.digest, Rows: make([]Row, len(s.kinds))}
+	p := &Plan{Wish: s.wish, Rules: s.rules.digest, CUDA: s.rules.table().Name(), Rows: make([]Row, len(s.kinds))}
 	for i, j := range s.kinds {
 		r := &p.Rows[i]
 		r.Group = *j.group

@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/hpcenv/hpcenv/envs/cuda"
 )
 
 // ReadRules reads a site's rules as YAML: a list of rows, or a mapping with the
@@ -81,5 +83,13 @@ func LoadRules(data []byte) (Rules, error) {
 	for _, r := range c.Site {
 		r.site = true
 	}
-	return layRules(rows)
+	r, err := layRules(rows)
+	if err != nil || c.CUDA == "" {
+		return r, err
+	}
+	table, err := cuda.Parse(c.CUDAOrigin, []byte(c.CUDA))
+	if err != nil {
+		return Rules{}, fmt.Errorf("%w: %w", ErrRules, err)
+	}
+	return r.WithCUDA(table)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/hpcenv/hpcenv/envs/cuda"
 	"github.com/hpcenv/hpcenv/hooks/facts"
 )
 
@@ -54,6 +55,7 @@ type Rules struct{ set *ruleSet }
 
 type ruleSet struct {
 	rows   []*Rule // by key
+	cuda   *cuda.Table
 	digest string
 }
 
@@ -132,15 +134,37 @@ func layRules(rows []*Rule) (Rules, error) {
 	if err := contradiction(rows); err != nil {
 		return Rules{}, err
 	}
-	set := &ruleSet{rows: rows}
-	canonical, err := set.canonical()
+	return (&ruleSet{rows: rows}).sealed()
+}
+
+// sealed are rules with the digest of all that they say.
+func (s *ruleSet) sealed() (Rules, error) {
+	canonical, err := s.canonical()
 	if err != nil {
 		return Rules{}, fmt.Errorf("%w: %w", ErrRules, err)
 	}
 	sum := sha256.Sum256(canonical)
-	set.digest = hex.EncodeToString(sum[:16])
-	return Rules{set}, nil
+	s.digest = hex.EncodeToString(sum[:16])
+	return Rules{s}, nil
 }
+
+// WithCUDA are the rules with a site's own table of what drivers and GPUs are good for;
+// nil = the program's. It is part of what the rules' digest stands for, so that who
+// submits and every node judge by one.
+func (r Rules) WithCUDA(t *cuda.Table) (Rules, error) {
+	return (&ruleSet{rows: r.get().rows, cuda: t}).sealed()
+}
+
+// table by which drivers and GPUs are judged.
+func (s *ruleSet) table() *cuda.Table {
+	if s.cuda != nil {
+		return s.cuda
+	}
+	return cuda.Default()
+}
+
+// CUDA is the site's table; nil = the program's own counts.
+func (r Rules) CUDA() *cuda.Table { return r.get().cuda }
 
 // Digest identifies the rules: 32 hex digits over Canonical.
 func (r Rules) Digest() string { return r.get().digest }
@@ -162,6 +186,9 @@ type canonicalRules struct {
 	Version int     `json:"version"`
 	Site    []*Rule `json:"site"`
 	Default []*Rule `json:"default"`
+	// CUDA is the text of the site's table.
+	CUDA       string `json:"cuda,omitempty"`
+	CUDAOrigin string `json:"cuda_origin,omitempty"`
 }
 
 func (s *ruleSet) canonical() ([]byte, error) {
@@ -172,6 +199,9 @@ func (s *ruleSet) canonical() ([]byte, error) {
 		} else {
 			c.Default = append(c.Default, r)
 		}
+	}
+	if s.cuda != nil {
+		c.CUDA, c.CUDAOrigin = s.cuda.Text, s.cuda.Origin
 	}
 	return json.Marshal(c)
 }

@@ -91,7 +91,7 @@ func TestRefusalNamesHasNeedsAndPackage(t *testing.T) {
 	in.Wish.GPU = true
 	e := refused(t, in, selection.ErrNoFit)
 	hasAll(t, e.Error(),
-		"v100[01-40]  default, gex  has driver 520.61.05", "needs __cuda >=12 (cuda-version 12.9, cupy 13.4.1)",
+		"v100[01-40]  default, gex  has driver 520.61.05", "needs >= 525.60.13 (cuda-version 12.9, cupy 13.4.1)",
 		"v100[01-40]  cpu           fits, but without GPU",
 		"next: --env-name=cpu runs on these nodes, without GPU")
 }

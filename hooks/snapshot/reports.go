@@ -23,6 +23,9 @@ type Report struct {
 	Facts string `json:"facts"`
 	// At is when, in seconds of Unix time.
 	At int64 `json:"at"`
+	// HostID is the node's facts.Facts.HostID, which is not among the facts: nodes that
+	// are alike but for it share theirs.
+	HostID string `json:"host_id,omitempty"`
 }
 
 // ReadReports reads what nodes told the daemon of the store in root. Without such a

@@ -49,6 +49,9 @@ type Snapshot struct {
 	Federated bool            `json:"federated,omitempty"`
 	// Enforced: the site's job_submit plugin keeps jobs where they were planned for.
 	Enforced bool `json:"enforced,omitempty"`
+	// SameHost are nodes with equal host identifiers (facts.Facts.HostID), as host lists;
+	// those of no other are not there.
+	SameHost []string `json:"same_host,omitempty"`
 	// Partitions by name.
 	Partitions []queries.Partition `json:"partitions,omitempty"`
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/activation"
+	"github.com/hpcenv/hpcenv/hooks/selection"
 )
 
 // Options say which environment is meant and where from.
@@ -34,6 +35,9 @@ type Options struct {
 	// Pythons: of a lock that names no Python only an environment that was made with
 	// this offer will do (pyenv.Offer.Digest); "" = with whatever the store has.
 	Pythons string
+	// Check is how strictly the host is checked before a launch; "" = as the job that
+	// this process is part of has it, or the site.
+	Check selection.Check
 	// Env of the caller.
 	Env []string
 	// Stdout and Stderr: messages go to Stderr only.

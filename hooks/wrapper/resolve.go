@@ -15,6 +15,7 @@ import (
 	"github.com/hpcenv/hpcenv/envs/activation"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/materialize"
+	"github.com/hpcenv/hpcenv/envs/sitebuild"
 	"github.com/hpcenv/hpcenv/hooks/prepared"
 )
 
@@ -29,6 +30,8 @@ type resolved struct {
 	digest   string
 	// trees are the environment's local source trees.
 	trees []lockfile.SourceTree
+	// built is what the site built for it.
+	built *sitebuild.Record
 	// overlay is the directory of what the user's own projects add; "" = nothing.
 	overlay string
 }
@@ -106,7 +109,14 @@ func (o Options) fromPart(r *resolved, files prepared.Store) (bool, error) {
 	if err != nil {
 		return false, storeError(o.Store, err)
 	}
-	r.store, r.group, r.trees = files.Root, files.Group, env.Trees
+	built, err := files.SiteBuilds(env.ID, o.Platform)
+	if err != nil {
+		return false, storeError(o.Store, err)
+	}
+	if built.Pending() {
+		return false, nil // the service waits for it
+	}
+	r.store, r.group, r.trees, r.built = files.Root, files.Group, env.Trees, built
 	return true, nil
 }
 
@@ -155,6 +165,9 @@ func (o Options) prepare(ctx context.Context, r *resolved) error {
 	files := prepared.Store{Root: r.store, Patient: true}.Part(group)
 	r.store, r.group = files.Root, files.Group
 	if r.meta, err = files.Meta(id, o.Platform); err != nil {
+		return storeError(r.store, err)
+	}
+	if r.built, err = files.SiteBuilds(id, o.Platform); err != nil {
 		return storeError(r.store, err)
 	}
 	sum := sha256.Sum256(o.Request.Lock)

@@ -70,7 +70,7 @@ func Hook(ctx context.Context, o Options, shell string) (int, error) {
 	if !there {
 		return failed(api.Errorf(api.ExitUnreachable, "the environment is not attached on this host at %s, and a hook cannot attach it to a shell that runs already\nnext: hpcenv shell, or hpcenv run -- COMMAND; the administrator can bind %s there at boot", r.meta.Prefix, filepath.Join(r.store, "trees", o.Platform)))
 	}
-	res, err := activation.Activate(ctx, r.input(o))
+	res, err := activation.Activate(ctx, r.input(ctx, o))
 	if err != nil {
 		return failed(err)
 	}
@@ -92,6 +92,8 @@ type job struct {
 	Argv  []string
 	// Shell: an interactive shell instead of Argv.
 	Shell bool
+	// Check is what to check before; nil = nothing.
+	Check *checking
 	// Dir is the working directory by name: entering a mount namespace loses it.
 	Dir string
 }
@@ -105,7 +107,7 @@ func launch(ctx context.Context, o Options, j job) (int, error) {
 	if err != nil {
 		return failed(err)
 	}
-	j.Input = r.input(o)
+	j.Input, j.Check = r.input(ctx, o), r.checking(o)
 	there, err := attached(r.meta.Prefix)
 	if err != nil {
 		return failed(storeError(r.store, err))
@@ -116,9 +118,9 @@ func launch(ctx context.Context, o Options, j job) (int, error) {
 	return j.become(ctx, o.Stderr)
 }
 
-func (r *resolved) input(o Options) activation.Input {
+func (r *resolved) input(ctx context.Context, o Options) activation.Input {
 	return activation.Input{Env: o.Env, ID: r.meta.ID, Platform: o.Platform, Prefix: r.meta.Prefix, Static: r.meta.Activation,
-		Manifest: r.manifest, EnvName: o.Environment, ActDigest: r.digest, Overlay: r.overlay, Scripts: o.Scripts}
+		Manifest: r.manifest, EnvName: o.Environment, ActDigest: r.digest, Overlay: r.overlay, Site: r.site(ctx, o), Scripts: o.Scripts}
 }
 
 // become activates and turns this process into the job's program.
@@ -126,6 +128,11 @@ func (j job) become(ctx context.Context, stderr io.Writer) (int, error) {
 	res, err := activation.Activate(ctx, j.Input)
 	if err != nil {
 		return failed(err)
+	}
+	if len(res.Patch.Ops) > 0 { // else it is active: who made it so has checked
+		if err := j.Check.run(ctx, j.Input.Prefix, res.Env, stderr); err != nil {
+			return failed(err)
+		}
 	}
 	printNotes(stderr, res.Notes)
 	argv, env := j.Argv, res.Env

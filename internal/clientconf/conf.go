@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -41,6 +42,10 @@ type Conf struct {
 	From string
 	// MungeSocket is munged's; "" = MUNGE's default.
 	MungeSocket string
+	// EnvCheck is what --env-check is where a submission does not say it: strict, warn or
+	// off; "" = strict. EnvUnknown is what becomes of a launch of which something could
+	// not be checked: silent, note or refuse; "" = note.
+	EnvCheck, EnvUnknown string
 	// Own: Store is the user's own default, nothing was configured.
 	Own bool
 }
@@ -151,12 +156,17 @@ func Read(path string) (Conf, error) {
 	return parse(path, string(data))
 }
 
+// choices are the values of keys that have only some.
+var choices = map[string][]string{
+	"env_check": {"strict", "warn", "off"}, "env_unknown": {"silent", "note", "refuse"},
+}
+
 func parse(path, text string) (Conf, error) {
 	var c Conf
 	paths := map[string]*string{
 		"socket": &c.Socket, "store": &c.Store, "prefix_root": &c.PrefixRoot, "interpreters": &c.Interpreters, "munge_socket": &c.MungeSocket,
 	}
-	words := map[string]*string{"daemon": &c.Daemon, "owner": &c.Owner, "from": &c.From}
+	words := map[string]*string{"daemon": &c.Daemon, "owner": &c.Owner, "from": &c.From, "env_check": &c.EnvCheck, "env_unknown": &c.EnvUnknown}
 	n := 0
 	for line := range strings.Lines(text) {
 		n++
@@ -184,7 +194,9 @@ func parse(path, text string) (Conf, error) {
 		}
 		switch {
 		case at == nil:
-			return Conf{}, fmt.Errorf("%w: %s:%d: unknown key %q; known are socket, store, prefix_root, interpreters, mirror, daemon, owner, from, munge_socket", ErrConf, path, n, key)
+			return Conf{}, fmt.Errorf("%w: %s:%d: unknown key %q; known are socket, store, prefix_root, interpreters, mirror, daemon, owner, from, munge_socket, env_check, env_unknown", ErrConf, path, n, key)
+		case choices[key] != nil && !slices.Contains(choices[key], value):
+			return Conf{}, fmt.Errorf("%w: %s:%d: %s is one of %s, not %q", ErrConf, path, n, key, strings.Join(choices[key], ", "), value)
 		case *at != "":
 			return Conf{}, fmt.Errorf("%w: %s:%d: %s a second time", ErrConf, path, n, key)
 		case isPath && !filepath.IsAbs(value):

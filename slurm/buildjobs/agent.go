@@ -1,4 +1,4 @@
-// Package buildjobs runs link scripts as Slurm jobs of a build account.
+// Package buildjobs runs link scripts and site builds as Slurm jobs of a build account.
 //
 // Enters: the spool into which the daemon puts tasks (linkscript.Spool). Leaves:
 // jobs, whose answers the daemon verifies. The agent is a service of the build
@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -37,7 +38,10 @@ type Agent struct {
 	Arguments map[string][]string
 	// Program is hpcenv on the nodes.
 	Program string
-	Log     *slog.Logger
+	// Store is the cluster's store on the nodes; "" = site builds find environments only
+	// where they are attached.
+	Store string
+	Log   *slog.Logger
 }
 
 // Run serves until ctx ends, and then waits for its jobs.
@@ -50,14 +54,14 @@ func (a *Agent) Run(ctx context.Context) error {
 			return err
 		}
 		for _, dir := range dirs {
-			platform, limit, ok, err := linkscript.Claim(dir)
+			task, ok, err := linkscript.Claim(dir)
 			if err != nil {
 				a.Log.Warn("a task cannot be taken", "task", dir, "err", err)
 			}
 			if !ok {
 				continue
 			}
-			jobs.Go(func() { a.serve(ctx, dir, platform, limit) })
+			jobs.Go(func() { a.serve(ctx, dir, task) })
 		}
 		select {
 		case <-ctx.Done():
@@ -68,9 +72,9 @@ func (a *Agent) Run(ctx context.Context) error {
 }
 
 // serve runs one task and tells the daemon where it could not.
-func (a *Agent) serve(ctx context.Context, dir, platform string, limit time.Duration) {
-	a.Log.Info("build job", "task", dir, "platform", platform)
-	err := a.submit(ctx, dir, platform, limit)
+func (a *Agent) serve(ctx context.Context, dir string, task *linkscript.Task) {
+	a.Log.Info("build job", "task", dir, "platform", task.Platform, "kind", task.Script.Kind)
+	err := a.submit(ctx, dir, task)
 	if err == nil {
 		return
 	}
@@ -81,18 +85,29 @@ func (a *Agent) serve(ctx context.Context, dir, platform string, limit time.Dura
 }
 
 // submit starts a job and waits for its end. The job is cancelled with ctx.
-func (a *Agent) submit(ctx context.Context, dir, platform string, limit time.Duration) error {
-	args, ok := a.Arguments[platform]
+func (a *Agent) submit(ctx context.Context, dir string, task *linkscript.Task) error {
+	args, ok := a.Arguments[task.Platform]
 	if !ok {
-		return fmt.Errorf("no arguments of sbatch are configured for %s", platform)
+		return fmt.Errorf("no arguments of sbatch are configured for %s", task.Platform)
+	}
+	name := "hpcenv-script"
+	if task.Script.Site() {
+		name = "hpcenv-" + task.Script.Kind
+	}
+	if task.Site != nil {
+		if err := linkscript.CheckSbatch(task.Site.Sbatch); err != nil {
+			return err
+		}
+		// Of an option that is there twice the last counts.
+		args = append(slices.Clone(args), task.Site.Sbatch...)
 	}
 	sbatch := a.Sbatch
 	if sbatch == "" {
 		sbatch = "sbatch"
 	}
 	// The time that copies take comes on top of the script's own.
-	minutes := int(math.Ceil(limit.Minutes())) + 10
-	args = append([]string{"--wait", "--job-name=hpcenv-script", "--nodes=1", "--ntasks=1", "--export=ALL", "--no-requeue", "--chdir=/",
+	minutes := int(math.Ceil(task.Limits.Time.Minutes())) + 10
+	args = append([]string{"--wait", "--job-name=" + name, "--nodes=1", "--ntasks=1", "--export=ALL", "--no-requeue", "--chdir=/",
 		"--output=" + filepath.Join(dir, "out", "log"), fmt.Sprintf("--time=%d", minutes)}, args...)
 	cmd := exec.CommandContext(ctx, sbatch, args...)
 	// The job gets nothing of this account's environment. Not by --export=NONE, for
@@ -103,7 +118,7 @@ func (a *Agent) submit(ctx context.Context, dir, platform string, limit time.Dur
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 30 * time.Second
 	// The sandbox's tools are looked up in PATH.
-	cmd.Stdin = strings.NewReader(fmt.Sprintf("#!/bin/sh\nexport PATH=\"${PATH:-/usr/local/bin:/usr/bin:/bin}\"\nexec '%s' build-script '%s'\n", a.Program, dir))
+	cmd.Stdin = strings.NewReader(fmt.Sprintf("#!/bin/sh\nexport PATH=\"${PATH:-/usr/local/bin:/usr/bin:/bin}\"\nexec '%s' build-script --store='%s' '%s'\n", a.Program, a.Store, dir))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		log, rerr := os.ReadFile(filepath.Join(dir, "out", "log"))

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 		}
 		err = a.Run(ctx)
 	case "node":
-		err = linkscript.Serve(ctx, sandbox.New(), os.Args[2], os.TempDir())
+		err = linkscript.Serve(ctx, sandbox.New(), os.Args[3], os.TempDir(), "")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -32,6 +32,10 @@ type cluster struct {
 	suite                                            string // "" or the Debian release the cluster runs from
 	env                                              []string
 	mixed                                            mixedServer
+	// trees are what the nodes are between the stories that run now (mixedTrees); nil =
+	// themselves. gpuNodes have a driver of cmdGPUNode's.
+	trees    map[string]string
+	gpuNodes map[string]bool
 }
 
 // startCluster makes everything a story needs. On an error the cluster, if not
@@ -75,9 +79,10 @@ func startCluster() (*cluster, error) {
 		for _, p := range []string{"ib:n1", "ss:n2", "eth:n3", "gh:a1", "mixed:n[1-3],a1"} {
 			args = append(args, "--partition", p)
 		}
-		for _, g := range []string{"n1:gpu:4", "n2:gpu:4", "a1:gpu:4"} {
-			args = append(args, "--gres", g)
-		}
+		args = append(args, "--gres", "a1:gpu:4")
+	}
+	for _, g := range []string{"n1:gpu:8", "n2:gpu:8"} {
+		args = append(args, "--gres", g)
 	}
 	if c.suite != "" {
 		args = append(args, "--root", c.suite)

@@ -93,7 +93,9 @@ func TestMixed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	shared.trees = mixedTrees
 	t.Cleanup(func() {
+		shared.trees = nil
 		for node := range mixedTrees {
 			if err := shared.become(node, ""); err != nil {
 				t.Error(err)
@@ -155,7 +157,7 @@ func (c *cluster) condition(cond string) (bool, error) {
 	switch cond {
 	case "aarch64":
 		return c.aarch64, nil
-	case "bwrap", "git":
+	case "bwrap", "git", "mpicc":
 		return c.command("sh", "-c", "command -v "+cond).Run() == nil, nil
 	}
 	return false, fmt.Errorf("unknown condition %q", cond)

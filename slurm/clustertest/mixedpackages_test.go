@@ -3,7 +3,10 @@
 package clustertest
 
 import (
+	"debug/elf"
+
 	"github.com/hpcenv/hpcenv/internal/condatest"
+	"github.com/hpcenv/hpcenv/internal/elftest"
 )
 
 // mixedPackage is a small package of the project of unlike nodes.
@@ -89,9 +92,14 @@ func mixedPackages() (out []mixedPackage) {
 	}
 	numeric([]string{"cpu"}, "py311_cpu_0", "import legate\n")
 	numeric(gpu, "cuda12_py311_gpu_0", "import legate, cupy\n", "__cuda", "cuda-version >=12.2,<13")
-	// Sources that are compiled on the machine: here without what compiles them.
-	add(channelGex, []string{"gex"}, condatest.Package{Name: "realm-gex-wrapper", Version: "0.0.1", Build: "h4616a5c_0", Noarch: "generic",
-		Files: []condatest.File{{Path: "gex-wrapper/src/README", Content: "GASNet-EX for Realm\n"}}})
+	// Sources that are compiled on the machine: here without what compiles them, but with
+	// what comes of it, which launches look for.
+	for subdir, machine := range map[string]elf.Machine{"linux-64": elf.EM_X86_64, "linux-aarch64": elf.EM_AARCH64} {
+		wrapper := elftest.Spec{SOName: "librealm_gex_wrapper.so", Machine: machine, Needed: []string{"libc.so.6"}, Align: 65536}
+		out = append(out, mixedPackage{condatest.Package{Name: "realm-gex-wrapper", Version: "0.0.1", Build: "h4616a5c_0", Subdir: subdir,
+			Files: []condatest.File{{Path: "gex-wrapper/src/README", Content: "GASNet-EX for Realm\n"},
+				{Path: "lib/librealm_gex_wrapper.so", Content: string(wrapper.Make())}}}, channelGex, []string{"gex"}})
+	}
 	add(channelGex, []string{"gex"}, condatest.Package{Name: "legate-mpi-wrapper", Version: "0.0.1", Build: "h4616a5c_0", Noarch: "generic",
 		Files: []condatest.File{{Path: "mpi-wrapper/src/README", Content: "MPI for Legate\n"}}})
 	return out

@@ -4,13 +4,16 @@ package clustertest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/hooks/facts"
 	"github.com/hpcenv/hpcenv/hooks/facts/factstest"
 	"github.com/hpcenv/hpcenv/hooks/selection"
@@ -35,8 +38,11 @@ func (c *cluster) cmdFacts(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	node := args[0]
 	ts.Check(c.become(node, args[1]))
-	ts.Defer(func() { ts.Check(c.become(node, mixedTrees[node])) })
+	ts.Defer(func() { ts.Check(c.become(node, c.tree(node))) })
 }
+
+// tree that a node is read from between stories; "" = it is itself.
+func (c *cluster) tree(node string) string { return c.trees[node] }
 
 // become makes a node read what it is from a tree; "" = from itself.
 func (c *cluster) become(node, tree string) error {
@@ -55,7 +61,7 @@ func (c *cluster) become(node, tree string) error {
 		}
 		root = dir
 	}
-	if out, err := c.onNode(node, c.helper, "slurm-hook", "health", "--root", root, "--jitter", "0").CombinedOutput(); err != nil {
+	if out, err := c.onNode(node, c.helper, "slurm-hook", "health", "--root", root, "--jitter", "0").CombinedOutput(); err != nil && exitCode(err) != api.ExitNoFit {
 		return fmt.Errorf("%s tells what it is: %w: %s", node, err, out)
 	}
 	kept, err := c.onNode(node, "cat", "/run/hpcenv-node/"+facts.RecordFile).Output()
@@ -84,4 +90,13 @@ func (c *cluster) become(node, tree string) error {
 		return fmt.Errorf("%w: it is %q there, %q on the node", err, last, want.Label)
 	}
 	return nil
+}
+
+// exitCode of a program that failed; 0 = it did not run.
+func exitCode(err error) int {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exit.ExitCode()
+	}
+	return 0
 }

@@ -38,65 +38,94 @@ func (c *cluster) cmdBuildAccount(t *testing.T) func(ts *testscript.TestScript, 
 		data := p.Conda(t)
 		p.Subdir = "linux-aarch64"
 		archives := map[string][]byte{"/linux-64/" + p.Dist() + ".conda": data, "/linux-aarch64/" + p.Dist() + ".conda": p.Conda(t)}
-		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			data, ok := archives[r.URL.Path]
-			if !ok {
-				http.NotFound(w, r)
-				return
-			}
-			if _, err := w.Write(data); err != nil {
-				t.Log(err) // a client that left
-			}
-		}))
-		ts.Defer(srv.Close)
-		dir := ts.MkAbs(args[0])
-		ts.Check(os.MkdirAll(dir, 0o755))
-		lock := fmt.Sprintf("version: 6\nenvironments:\n  default:\n    channels:\n    - url: %s/\n    packages:\n", srv.URL)
-		records := "packages:\n"
-		for _, path := range slices.Sorted(maps.Keys(archives)) {
-			subdir, data := strings.Split(path, "/")[1], archives[path]
-			lock += fmt.Sprintf("      %s:\n      - conda: %s%s\n", subdir, srv.URL, path)
-			records += fmt.Sprintf("- conda: %s%s\n  sha256: %x\n  size: %d\n", srv.URL, path, sha256.Sum256(data), len(data))
-		}
-		lock += records
-		ts.Check(os.WriteFile(filepath.Join(dir, "pixi.lock"), []byte(lock), 0o644))
-		ts.Check(chownTree(dir, user1))
-
-		daemon, err := user.Lookup("hpcenvd")
-		ts.Check(err)
-		build, err := user.Lookup(user2)
-		ts.Check(err)
-		spool := filepath.Join(c.state, "work", "script-spool")
-		ts.Check(os.Mkdir(spool, 0o750))
-		ts.Defer(func() { ts.Check(os.RemoveAll(spool)) })
-		uid, err := strconv.Atoi(daemon.Uid)
-		ts.Check(err)
-		gid, err := strconv.Atoi(build.Gid)
-		ts.Check(err)
-		ts.Check(os.Chown(spool, uid, gid))
-		ts.Check(os.Chmod(spool, 0o750|os.ModeSetgid))
-
-		more := filepath.Join(c.state, "etc/hpcenvd.more.yaml")
-		before, err := os.ReadFile(more)
-		ts.Check(err)
-		restart := func(conf []byte) {
-			ts.Check(c.devcluster("daemon", "stop").Run())
-			ts.Check(os.WriteFile(more, conf, 0o644))
-			ts.Check(c.devcluster("daemon", "start").Run())
-		}
-		restart(fmt.Appendf(before, "scripts:\n  allow:\n  - {channel: %q, package: scripted}\n  job_platforms: [linux-64, linux-aarch64]\n  spool: %s\n  wait: 2m\n", srv.URL, spool))
-		ts.Defer(func() { restart(before) })
-
-		agent := c.devcluster("exec", "--as", user2, "--cwd", "/", "--", c.helper, "build-agent", "--spool", spool, "--program", c.helper,
-			"--platform", "linux-64=--partition=all --nodelist=n1", "--platform", "linux-aarch64=--partition=all --nodelist=a1")
-		agent.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-		var log strings.Builder
-		agent.Stdout, agent.Stderr = &log, &log
-		ts.Check(agent.Start())
-		ts.Defer(func() {
-			ts.Check(syscall.Kill(-agent.Process.Pid, syscall.SIGTERM))
-			ts.Check(ignoreExit(agent.Wait()))
-			ts.Logf("agent: %s", log.String())
-		})
+		url := c.packagesProject(t, ts, ts.MkAbs(args[0]), archives, nil)
+		c.startBuildAccount(ts, fmt.Sprintf("scripts:\n  allow:\n  - {channel: %q, package: scripted}\n  job_platforms: [linux-64, linux-aarch64]\n", url), "")
 	}
+}
+
+// packagesProject serves archives (by path: /SUBDIR/NAME) until the story ends, and makes
+// a project in dir whose lock has them all in its default environment, or those that
+// environments says (environment → paths). It returns the channel's URL.
+func (c *cluster) packagesProject(t *testing.T, ts *testscript.TestScript, dir string, archives map[string][]byte, environments map[string][]string) string {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		data, ok := archives[r.URL.Path]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		if _, err := w.Write(data); err != nil {
+			t.Log(err) // a client that left
+		}
+	}))
+	ts.Defer(srv.Close)
+	ts.Check(os.MkdirAll(dir, 0o755))
+	if environments == nil {
+		environments = map[string][]string{"default": slices.Sorted(maps.Keys(archives))}
+	}
+	lock := "version: 6\nenvironments:\n"
+	for _, name := range slices.Sorted(maps.Keys(environments)) {
+		lock += fmt.Sprintf("  %s:\n    channels:\n    - url: %s/\n    packages:\n", name, srv.URL)
+		for _, subdir := range []string{"linux-64", "linux-aarch64"} {
+			of := ""
+			for _, path := range environments[name] {
+				if is := strings.Split(path, "/")[1]; is == subdir || is == "noarch" && subdir == "linux-64" {
+					of += fmt.Sprintf("      - conda: %s%s\n", srv.URL, path)
+				}
+			}
+			if of != "" {
+				lock += "      " + subdir + ":\n" + of
+			}
+		}
+	}
+	lock += "packages:\n"
+	locked := slices.Concat(slices.Collect(maps.Values(environments))...)
+	for _, path := range slices.Compact(slices.Sorted(slices.Values(locked))) {
+		data := archives[path]
+		lock += fmt.Sprintf("- conda: %s%s\n  sha256: %x\n  size: %d\n", srv.URL, path, sha256.Sum256(data), len(data))
+	}
+	ts.Check(os.WriteFile(filepath.Join(dir, "pixi.lock"), []byte(lock), 0o644))
+	ts.Check(chownTree(dir, user1))
+	return srv.URL
+}
+
+// startBuildAccount restarts the daemon with scripts (lines of the configuration that end
+// with its group "scripts:", to which the spool is added) and more, and makes the second
+// user the build account, until the story ends.
+func (c *cluster) startBuildAccount(ts *testscript.TestScript, scripts, more string) {
+	daemon, err := user.Lookup("hpcenvd")
+	ts.Check(err)
+	build, err := user.Lookup(user2)
+	ts.Check(err)
+	spool := filepath.Join(c.state, "work", "script-spool")
+	ts.Check(os.Mkdir(spool, 0o750))
+	ts.Defer(func() { ts.Check(os.RemoveAll(spool)) })
+	uid, err := strconv.Atoi(daemon.Uid)
+	ts.Check(err)
+	gid, err := strconv.Atoi(build.Gid)
+	ts.Check(err)
+	ts.Check(os.Chown(spool, uid, gid))
+	ts.Check(os.Chmod(spool, 0o750|os.ModeSetgid))
+
+	file := filepath.Join(c.state, "etc/hpcenvd.more.yaml")
+	before, err := os.ReadFile(file)
+	ts.Check(err)
+	restart := func(conf []byte) {
+		ts.Check(c.devcluster("daemon", "stop").Run())
+		ts.Check(os.WriteFile(file, conf, 0o644))
+		ts.Check(c.devcluster("daemon", "start").Run())
+	}
+	restart(fmt.Appendf(before, "%s  spool: %s\n  wait: 2m\n%s", scripts, spool, more))
+	ts.Defer(func() { restart(before) })
+
+	agent := c.devcluster("exec", "--as", user2, "--cwd", "/", "--", c.helper, "build-agent", "--spool", spool, "--store", c.nodeStore, "--program", c.helper,
+		"--platform", "linux-64=--partition=all --nodelist=n1", "--platform", "linux-aarch64=--partition=all --nodelist=a1")
+	agent.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var log strings.Builder
+	agent.Stdout, agent.Stderr = &log, &log
+	ts.Check(agent.Start())
+	ts.Defer(func() {
+		ts.Check(syscall.Kill(-agent.Process.Pid, syscall.SIGTERM))
+		ts.Check(ignoreExit(agent.Wait()))
+		ts.Logf("agent: %s", log.String())
+	})
 }

@@ -4,6 +4,7 @@
 //
 //	launchbench submit -lock DIR   times sbatch (jobs are held and cancelled)
 //	launchbench step               times srun inside an allocation with a pin
+//	launchbench check              times the checks of such a step
 package main
 
 import (
@@ -13,12 +14,16 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/hpcenv/hpcenv/hooks/pin"
 	"github.com/hpcenv/hpcenv/internal/figure"
 )
+
+// checkVariable is a step's own --env-check (slurm/spank).
+const checkVariable = "SLURM_HPCENV_CHECK"
 
 func main() {
 	code, err := run(context.Background(), os.Args[1:])
@@ -31,7 +36,7 @@ func main() {
 
 func run(ctx context.Context, args []string) (int, error) {
 	if len(args) == 0 {
-		return 0, errors.New("usage: launchbench submit|step [flags]")
+		return 0, errors.New("usage: launchbench submit|step|check [flags]")
 	}
 	fs := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	lock := fs.String("lock", ".", "directory of the lock")
@@ -70,6 +75,20 @@ func run(ctx context.Context, args []string) (int, error) {
 			return 0, err
 		}
 		report.AtMost(fmt.Sprintf("launch.step.added_per_node.n%d", *nodes), ms(added)/float64(*nodes), "ms", 30)
+	case "check":
+		if os.Getenv(pin.Variable) == "" {
+			return 0, errors.New("no pin in the environment: run inside salloc --env-lock")
+		}
+		// What the node is lies in its run directory: what is measured is reading that and
+		// what the environment needs, and comparing them.
+		step := []string{"srun", "-N1", "-n1", "true"}
+		fresh := without(os.Environ(), "HPCENV_ACTIVE", "HPCENV_UNDO", checkVariable)
+		pair := contenders{bare: step, with: step, env: append(slices.Clone(fresh), checkVariable+"=strict"), bareEnv: append(slices.Clone(fresh), checkVariable+"=off")}
+		added, err := pair.measure(ctx, *runs, "checks of a step")
+		if err != nil {
+			return 0, err
+		}
+		report.AtMost("launch.preflight.added", ms(added), "ms", 10)
 	default:
 		return 0, fmt.Errorf("unknown benchmark %q", args[0])
 	}

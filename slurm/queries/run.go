@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -27,6 +28,8 @@ const Timeout = 20 * time.Second
 type Client struct {
 	// Scontrol is the command to run; "" = scontrol from PATH.
 	Scontrol string
+	// Search are directories in which scontrol is looked for if PATH does not have it.
+	Search []string
 }
 
 // scontrol runs scontrol with args and returns what it printed.
@@ -36,6 +39,11 @@ func (c Client) scontrol(ctx context.Context, args ...string) ([]byte, error) {
 		name = "scontrol"
 	}
 	path, err := exec.LookPath(name)
+	for i := 0; err != nil && c.Scontrol == "" && i < len(c.Search); i++ {
+		if found, ferr := exec.LookPath(filepath.Join(c.Search[i], name)); ferr == nil {
+			path, err = found, nil
+		}
+	}
 	if err != nil {
 		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
 			return nil, fmt.Errorf("%w: %s is not in PATH", ErrNoSlurm, name)

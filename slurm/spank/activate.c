@@ -25,8 +25,8 @@ int activate_run(spank_t sp, const struct node *n)
 	struct region *g = n->region;
 	struct args a = { .n = 0 };
 	struct run_result r;
-	char **env = NULL;
-	int code = CODE_FAILED;
+	char **env = NULL, **argv = NULL;
+	int argc = 0, code = CODE_FAILED;
 
 	if (spank_get_item(sp, S_JOB_ENV, &env) != ESPANK_SUCCESS || !env) {
 		snprintf(g->message, sizeof(g->message), "Slurm does not give the task's environment");
@@ -43,6 +43,9 @@ int activate_run(spank_t sp, const struct node *n)
 	args_add(&a, "--nodeid=%u", n->nodeid);
 	args_add(&a, "--pin=%s", n->pin ? n->pin : "");
 	args_add(&a, "--batch=%d", n->batch ? 1 : 0);
+	/* whether it is a launcher of its own, such as mpirun */
+	if (!n->batch && spank_get_item(sp, S_JOB_ARGV, &argc, &argv) == ESPANK_SUCCESS && argc > 0 && argv && argv[0])
+		args_add(&a, "--command=%.4096s", argv[0]);
 	if (a.failed) {
 		snprintf(g->message, sizeof(g->message), "out of memory");
 		args_free(&a);

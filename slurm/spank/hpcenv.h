@@ -19,6 +19,9 @@
 /* Set by a srun that enters a job from outside: look for the job's own pin. */
 #define ATTACH_VARIABLE "SLURM_HPCENV_ATTACH"
 
+/* --env-check of a step that has its environment from the job. */
+#define CHECK_VARIABLE "SLURM_HPCENV_CHECK"
+
 /* Exit codes of the project. */
 enum exit_code { CODE_FAILED = 1, CODE_USAGE = 2, CODE_UNFIT = 3, CODE_NOT_READY = 4, CODE_UNREACHABLE = 5, CODE_LAST = 5 };
 

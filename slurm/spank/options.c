@@ -60,7 +60,7 @@ static struct spank_option table[OPT_COUNT] = {
 	{ "env-lock", "PATH", "run in the environment of this lock file, or of the pixi.lock in this directory", 1, OPT_LOCK, given },
 	{ "env-name", "NAME", "take this environment of the lock", 1, OPT_NAME, given },
 	{ "env-wait", "DURATION", "wait so long for an environment that is not prepared yet, such as 10m", 1, OPT_WAIT, given },
-	{ "env-check", "on|off", "check before submitting that the nodes can run the environment", 1, OPT_CHECK, given },
+	{ "env-check", "strict|warn|off", "what becomes of an environment that a node cannot run: it is refused, runs with a warning, or is not looked at", 1, OPT_CHECK, given },
 };
 
 /* options_register must be called from slurm_spank_init, in each context. */

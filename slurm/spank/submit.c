@@ -152,6 +152,23 @@ end:
 	return rc;
 }
 
+/* How strictly a step's nodes are checked is the step's own choice, also where the
+ * environment is the job's. For a new job it is asked anew. */
+static int choose_check(bool srun)
+{
+	const char *check = options_value(OPT_CHECK);
+
+	if (!srun)
+		return unsetenv(CHECK_VARIABLE);
+	if (!check || !inherited)
+		return 0;
+	if (strcmp(check, "strict") && strcmp(check, "warn") && strcmp(check, "off")) {
+		slurm_error("hpcenv: --env-check=%.64s is none of strict, warn, off; next: leave it out, or say one of them", check);
+		return -1;
+	}
+	return setenv(CHECK_VARIABLE, check, 1);
+}
+
 /* submit is slurm_spank_init_post_opt of the submit side. Without an option, a
  * pin or a foreign job it does nothing: no file, no process, no variable. */
 int submit(spank_t sp, const struct config *c, bool srun)
@@ -164,6 +181,8 @@ int submit(spank_t sp, const struct config *c, bool srun)
 	if (!options_value(OPT_LOCK) && !inherited && options_from_variable(OPT_NAME))
 		asked = false;
 	options_clear_carriers(sp);
+	if (choose_check(srun))
+		return -1;
 	off = (asked || inherited) && !c->bad[0] && config_switched_off(c, reason, sizeof(reason));
 	if (asked) {
 		if (c->bad[0]) {

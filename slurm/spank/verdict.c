@@ -36,28 +36,34 @@ int verdict_code(int status)
 	return code > 0 && code <= CODE_LAST ? code : 0;
 }
 
+/* Which node it was its own message says: srun learns of it only by the exit
+ * status, which may be that of several. */
 static const char *meaning(int code)
 {
 	switch (code) {
 	case CODE_USAGE:
-		return "wrong usage";
+		return "a node was used wrongly";
 	case CODE_UNFIT:
-		return "the environment does not fit the node";
+		return "a node cannot run it";
 	case CODE_NOT_READY:
-		return "not ready in time";
+		return "a node was not ready in time";
 	case CODE_UNREACHABLE:
-		return "the store or the helper cannot be reached";
+		return "a node cannot reach the store or the helper";
 	}
-	return "the environment could not be activated";
+	return "a node could not activate the environment";
 }
 
 /* What a refusal may take beyond the time limits of attach and activate: the
  * end of the step on its other nodes. */
 #define ENDING_SECONDS 60
 
+/* Step ids from here on are no numbers of steps (slurm.h). */
+#define STEP_NUMBERS 0xfffffff0U
+
 static pid_t watching;
 static unsigned long step_nodes; /* of all components launched so far */
 static time_t latest;            /* a refusal ends the step until then (CLOCK_MONOTONIC) */
+static char step_name[32];       /* " 81234.0", of the first component; "" = not known */
 
 static time_t now(void)
 {
@@ -71,10 +77,13 @@ static time_t now(void)
  * launched: waiting for an allocation is over. */
 void verdict_launched(spank_t sp, const struct config *c)
 {
-	uint32_t nodes = 0;
+	uint32_t nodes = 0, job = 0, step = 0;
 
 	if (watching != getpid())
 		return;
+	if (!step_name[0] && spank_get_item(sp, S_JOB_ID, &job) == ESPANK_SUCCESS &&
+	    spank_get_item(sp, S_JOB_STEPID, &step) == ESPANK_SUCCESS && step < STEP_NUMBERS)
+		snprintf(step_name, sizeof(step_name), " %u.%u", job, step);
 	if (spank_get_item(sp, S_JOB_NNODES, &nodes) != ESPANK_SUCCESS)
 		nodes = 2; /* not known: perhaps several */
 	step_nodes += nodes;
@@ -88,7 +97,7 @@ static void at_exit(int status, void *unused)
 	(void)unused;
 	if (!code || getpid() != watching || step_nodes < 2 || now() > latest)
 		return;
-	fprintf(stderr, "hpcenv: the step was ended on all its nodes, because a node could not start it: exit code %d, %s\n", code, meaning(code));
+	fprintf(stderr, "hpcenv: step%s ended on all %lu nodes: %s (exit code %d)\n", step_name, step_nodes, meaning(code), code);
 	fflush(NULL);
 	_exit(code); /* handlers registered after this one, srun's own, have run */
 }

@@ -19,9 +19,10 @@ import (
 func (a *app) buildCmds() []*cobra.Command {
 	agent := &buildjobs.Agent{Arguments: map[string][]string{}}
 	var platforms []string
+	var store string
 	serve := &cobra.Command{
 		Use:    "build-agent",
-		Short:  "Run the link scripts that hpcenvd leaves in a spool as Slurm jobs of this account",
+		Short:  "Run the link scripts and site builds that hpcenvd leaves in a spool as Slurm jobs of this account",
 		Hidden: true,
 		Args:   usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -49,6 +50,7 @@ func (a *app) buildCmds() []*cobra.Command {
 	serve.Flags().StringVar(&agent.Spool, "spool", "", "folder on shared storage that hpcenvd writes to (scripts.spool)")
 	serve.Flags().StringVar(&agent.Sbatch, "sbatch", "", "the command (default: sbatch from PATH)")
 	serve.Flags().StringVar(&agent.Program, "program", "", "hpcenv on the nodes (default: the path of this one)")
+	serve.Flags().StringVar(&agent.Store, "store", "", "the cluster's store on the nodes (site builds need it where environments are not attached)")
 	serve.Flags().StringArrayVar(&platforms, "platform", nil, "PLATFORM=ARGUMENTS: what sbatch needs for a node of that platform (repeatable)")
 	script := &cobra.Command{
 		Use:    "build-script DIR",
@@ -56,8 +58,9 @@ func (a *app) buildCmds() []*cobra.Command {
 		Hidden: true,
 		Args:   usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return linkscript.Serve(cmd.Context(), sandbox.New(), args[0], os.TempDir())
+			return linkscript.Serve(cmd.Context(), sandbox.New(), args[0], os.TempDir(), store)
 		},
 	}
+	script.Flags().StringVar(&store, "store", "", "the cluster's store on this node")
 	return []*cobra.Command{serve, script}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/hooks/facts"
 	"github.com/hpcenv/hpcenv/hooks/helper"
+	"github.com/hpcenv/hpcenv/hooks/planning"
 	"github.com/hpcenv/hpcenv/hooks/selection"
 	"github.com/hpcenv/hpcenv/slurm/hostlist"
 )
@@ -27,6 +28,14 @@ func (a *app) here(ctx context.Context, req *api.PrepareRequest) (string, error)
 	if d == nil || len(d.Environments) == 1 && d.Environments[0].Name == defaultName {
 		return defaultName, nil
 	}
+	f, _ := facts.Load(ctx, filepath.Join(helper.DefaultRunDir, facts.RecordFile)) // else they were read now
+	name, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("this host's name: %w", err)
+	}
+	if node := a.getenv("SLURMD_NODENAME"); node != "" {
+		name = node
+	}
 	c, err := a.cluster()
 	if err != nil {
 		return "", err
@@ -35,16 +44,29 @@ func (a *app) here(ctx context.Context, req *api.PrepareRequest) (string, error)
 	if err != nil {
 		return "", err
 	}
-	in := selection.Input{Environments: d.Environments, Wish: selection.Wish{GPU: a.getenv("SLURM_JOB_GPUS") != "" || a.getenv("SLURM_GPUS_ON_NODE") != "", Overrides: overrides}}
-	f, _ := facts.Load(ctx, filepath.Join(helper.DefaultRunDir, facts.RecordFile)) // else they were read now
-	kind := selection.KindOf(f, in.Wish.Override)
-	name, err := os.Hostname()
+	row, why, err := a.gets(req, d, c, selection.Wish{Overrides: overrides}, f, name)
 	if err != nil {
-		return "", fmt.Errorf("this host's name: %w", err)
+		return "", err
 	}
-	if node := a.getenv("SLURMD_NODENAME"); node != "" {
-		name = node
+	if why != nil {
+		return "", a.notHere(req.LockPath, why)
 	}
+	if row.Choice.Environment != defaultName && (a.getenv("SLURM_PROCID") == "" || a.getenv("SLURM_PROCID") == "0") {
+		fmt.Fprintf(a.stderr, "hpcenv: note: %s gets the environment %s: %s\n", name, row.Choice.Environment, row.Because)
+	}
+	return row.Choice.Environment, nil
+}
+
+// gets is what a node with these facts gets of a lock, in the job that this process is
+// part of if there is one. Nothing fits: the row, if there is one, says what it
+// rejects, and why is all that is to be said of it. c may be nil.
+func (a *app) gets(req *api.PrepareRequest, d *planning.Description, c *planning.Cluster, wish selection.Wish, f *facts.Facts, name string) (row *selection.Row, why *selection.Error, err error) {
+	if d, err = a.sharpened(d, req); err != nil {
+		return nil, nil, err
+	}
+	wish.GPU = a.getenv("SLURM_JOB_GPUS") != "" || a.getenv("SLURM_GPUS_ON_NODE") != ""
+	in := selection.Input{Environments: d.Environments, Wish: wish}
+	kind := selection.KindOf(f, in.Wish.Override)
 	in.Groups = []selection.Group{{Kind: kind, Nodes: name, Count: 1}}
 	if c != nil {
 		in.Rules = c.Rules
@@ -54,18 +76,16 @@ func (a *app) here(ctx context.Context, req *api.PrepareRequest) (string, error)
 		in.Groups = append(in.Groups, more...)
 	}
 	plan, err := selection.Select(in)
-	var why *selection.Error
 	switch {
 	case errors.As(err, &why):
-		return "", a.notHere(req.LockPath, why)
+		if why.Plan != nil {
+			row = why.Plan.Row(kind.Digest)
+		}
+		return row, why, nil
 	case err != nil:
-		return "", api.Errorf(api.ExitUsage, "%s: %v", req.LockPath, err)
+		return nil, nil, api.Errorf(api.ExitUsage, "%s: %v", req.LockPath, err)
 	}
-	row := plan.Row(kind.Digest)
-	if row.Choice.Environment != defaultName && (a.getenv("SLURM_PROCID") == "" || a.getenv("SLURM_PROCID") == "0") {
-		fmt.Fprintf(a.stderr, "hpcenv: note: %s gets the environment %s: %s\n", name, row.Choice.Environment, row.Because)
-	}
-	return row.Choice.Environment, nil
+	return plan.Row(kind.Digest), nil, nil
 }
 
 // jobNodes are the other nodes of the job that this process is part of.

@@ -35,7 +35,18 @@ Or show what a prepared environment holds, for each platform: ID is an id of
   conflict        a path that several packages have, and whose it is
   skipped script  link scripts of packages are run only if they are allowed
   script          one that was run, and what it changed or why it failed
-  note            what else the packages or the making gave reason to say`,
+  site build      what the site compiled on its nodes for it, of what, and the log
+  note            what else the packages or the making gave reason to say
+
+What its files ask of a node, with the file that asks and its package:
+
+  glibc, pages    the least version of the node's C library, the largest size of its pages
+  node's library  one that nothing in the environment provides (node's C++: a version of
+                  it that the environment's own does not have)
+  several copies  of a library of which one process must have one
+  CUDA code       which GPUs a package's files have code for: sm_90 runs on compute
+                  capability 9.0, compute_90 is compiled by the driver
+  opened late     files that programs open at run time, by what opens them`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -111,7 +122,9 @@ func (a *app) inspectText(d *api.EnvironmentDetail, packages bool) error {
 		some(w, "conflict", p.Conflicts)
 		some(w, "skipped script", p.SkippedScripts)
 		some(w, "script", scriptLines(p))
+		some(w, "site build", siteBuildLines(p))
 		some(w, "note", p.Notes)
+		needsText(w, &p)
 		if err := w.Flush(); err != nil {
 			return err
 		}

@@ -78,6 +78,9 @@ func (a *app) printNodes(ctx context.Context, snap *snapshot.Snapshot, root stri
 			return err
 		}
 	}
+	if len(views) == 1 && len(views[0].Partitions) > 0 {
+		fmt.Fprintf(a.stdout, "next: srun -p %s -w %s hpcenv check: what it can run of a lock\n", views[0].Partitions[0], views[0].Node)
+	}
 	return nil
 }
 

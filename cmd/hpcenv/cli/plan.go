@@ -113,6 +113,9 @@ func (a *app) plan(ctx context.Context, path string, f planFlags) error {
 	if d == nil {
 		d = planning.OfWish(req.Environments[0], c.Subdirs(names))
 	}
+	if d, err = a.sharpened(d, req); err != nil {
+		return err
+	}
 	groups, _ := c.Groups(names)
 	o, err := planning.Plan(d, groups, c.Rules, selection.Wish{Environment: f.environment, GPU: f.gpu, Partitions: partitionsOf(f.where), Overrides: overrides})
 	if err != nil {

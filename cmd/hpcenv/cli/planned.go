@@ -11,6 +11,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/service"
 	"github.com/hpcenv/hpcenv/envs/project"
 	"github.com/hpcenv/hpcenv/hooks/planning"
+	"github.com/hpcenv/hpcenv/hooks/prepared"
 	"github.com/hpcenv/hpcenv/hooks/selection"
 	"github.com/hpcenv/hpcenv/hooks/snapshot"
 )
@@ -82,6 +83,15 @@ func (a *app) described(req *api.PrepareRequest) (*planning.Description, error) 
 	return d, err
 }
 
+// sharpened is a description with what the files of published environments ask of nodes.
+func (a *app) sharpened(d *planning.Description, req *api.PrepareRequest) (*planning.Description, error) {
+	c, err := a.conf()
+	if err != nil {
+		return nil, err
+	}
+	return d.Sharpened(prepared.Store{Root: c.Store}, lockDigest(req.Lock)), nil
+}
+
 // planned completes a request in which no environment is named: with what the kinds of
 // node of the cluster get. The requests are one for each set of platforms.
 func (a *app) planned(ctx context.Context, svc api.Service, req *api.PrepareRequest, d *planning.Description) ([]*api.PrepareRequest, error) {
@@ -95,6 +105,9 @@ func (a *app) planned(ctx context.Context, svc api.Service, req *api.PrepareRequ
 	}
 	overrides, err := a.overrides(c)
 	if err != nil {
+		return nil, err
+	}
+	if d, err = a.sharpened(d, req); err != nil {
 		return nil, err
 	}
 	groups, _ := c.Groups(c.All())

@@ -20,7 +20,7 @@ func (a *app) adminCmd() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.SuggestionsMinimumDistance = 2
-	cmd.AddCommand(a.verifyCmd())
+	cmd.AddCommand(a.verifyCmd(), a.buildsCmd())
 	return cmd
 }
 

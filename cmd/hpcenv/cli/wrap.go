@@ -13,6 +13,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/prepare"
 	"github.com/hpcenv/hpcenv/envs/project"
+	"github.com/hpcenv/hpcenv/hooks/selection"
 	"github.com/hpcenv/hpcenv/hooks/wrapper"
 	"github.com/hpcenv/hpcenv/internal/shellword"
 )
@@ -23,6 +24,8 @@ const defaultName = "default"
 // wrapFlags are what run, shell and shell-hook have in common.
 type wrapFlags struct {
 	environment, lock string
+	// check is --env-check, of run and shell.
+	check string
 	// named: the user, or what the user runs, names the environment.
 	named bool
 }
@@ -59,6 +62,10 @@ func (a *app) wrapperCmds() []*cobra.Command {
 		},
 	}
 	hook.Flags().StringVar(&kind, "shell", "", "bash, zsh, sh, dash, ksh, fish, tcsh or csh (default: by $SHELL)")
+	for _, cmd := range []*cobra.Command{run, shell} {
+		cmd.Flags().StringVar(&f.check, "env-check", "", "what becomes of an environment that this host cannot run: strict (it is refused), warn, off (default: as the job has it, or the site; outside of jobs warn)")
+		cmd.Flags().Lookup("env-check").DefValue = ""
+	}
 	for _, cmd := range []*cobra.Command{run, shell, hook} {
 		f.add(cmd)
 		a.choice.add(cmd.Flags())
@@ -90,6 +97,12 @@ func (a *app) wrap(ctx context.Context, f wrapFlags, do func(context.Context, wr
 	rules, err := a.scriptRules(c)
 	if err != nil {
 		return err
+	}
+	var check selection.Check
+	if f.check != "" {
+		if check, err = selection.ParseCheck(f.check); err != nil {
+			return api.Errorf(api.ExitUsage, "%v", err)
+		}
 	}
 	var named []string
 	if f.environment != defaultName {
@@ -134,6 +147,7 @@ func (a *app) wrap(ctx context.Context, f wrapFlags, do func(context.Context, wr
 		LinkScripts: prepare.RulesDigest(rules),
 		Pythons:     pythons,
 		Env:         os.Environ(),
+		Check:       check,
 		Stdout:      a.stdout,
 		Stderr:      a.stderr,
 		Report:      shown.report,

@@ -17,10 +17,10 @@ import (
 	"github.com/hpcenv/hpcenv/envs/python"
 )
 
-// fetcher is what the configuration says of downloads.
-// interpreters are the
-// site's own, so their hosts need no leave.
-func fetcher(c config.Fetch, interpreters []python.Interpreter) (*cache.Fetcher, error) {
+// fetcher is what the configuration says of downloads. Interpreters and the sources of
+// builds are the site's own, so their hosts need no leave.
+func fetcher(conf *config.Config) (*cache.Fetcher, error) {
+	c := conf.Fetch
 	access := &remote.Access{}
 	var rules []mirror.Rule
 	for _, m := range c.Mirrors {
@@ -31,11 +31,19 @@ func fetcher(c config.Fetch, interpreters []python.Interpreter) (*cache.Fetcher,
 		return nil, fmt.Errorf("%w: fetch.mirrors: %w", config.ErrConfig, err)
 	}
 	allow := append(c.Allow, access.Mirrors.Hosts()...)
-	for _, i := range interpreters {
+	own := func(location string) {
+		if u, err := url.Parse(location); err == nil {
+			allow = append(allow, hostPort(u))
+		}
+	}
+	for _, i := range conf.Interpreters {
 		for _, a := range append([]python.Archive{{URL: i.URL}}, i.With...) {
-			if u, err := url.Parse(a.URL); err == nil {
-				allow = append(allow, hostPort(u))
-			}
+			own(a.URL)
+		}
+	}
+	for _, b := range conf.SiteBuilds {
+		for _, s := range b.Sources {
+			own(s.URL)
 		}
 	}
 	for _, b := range c.Buckets {

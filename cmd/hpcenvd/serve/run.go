@@ -22,7 +22,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/service"
 	"github.com/hpcenv/hpcenv/envs/linkscript"
 	"github.com/hpcenv/hpcenv/envs/prepare"
-	"github.com/hpcenv/hpcenv/hooks/selection"
+	"github.com/hpcenv/hpcenv/envs/sitebuild"
 	"github.com/hpcenv/hpcenv/internal/munge"
 	"github.com/hpcenv/hpcenv/slurm/queries"
 )
@@ -32,7 +32,7 @@ const stopWithin = 30 * time.Second
 
 // run serves until ctx ends.
 func run(ctx context.Context, conf *config.Config, log *slog.Logger) (err error) {
-	fetch, err := fetcher(conf.Fetch, conf.Interpreters)
+	fetch, err := fetcher(conf)
 	if err != nil {
 		return err
 	}
@@ -43,15 +43,15 @@ func run(ctx context.Context, conf *config.Config, log *slog.Logger) (err error)
 		return err
 	}
 	store.UseBzip2(func(ctx context.Context, in io.Reader) io.Reader { return pbzip2.NewReader(ctx, in) })
-	rules, err := selection.NewRules(conf.Selection.Rules)
+	rules, err := rules(conf.Selection)
 	if err != nil {
-		return fmt.Errorf("%w: selection.rules: %w", config.ErrConfig, err)
+		return err
 	}
 	keeper := &inventory.Keeper{Rules: rules, Enforced: conf.Selection.Enforced, Store: store, Slurm: queries.Client{Scontrol: conf.Inventory.Scontrol}}
 	svc := service.New(service.Options{
 		Store: store, Inventory: keeper, Parallel: conf.Fetch.Parallel, NoByteCode: !conf.ByteCode,
 		Scripts: scripts(conf.Scripts), Python: conf.Offer(),
-		Fetcher: fetch,
+		Fetcher: fetch, SiteBuilds: siteBuilds(conf, fetch),
 	})
 	srv := server.New(svc, server.Options{Log: log, Classify: service.Classify})
 	listener, err := server.Listen(conf.Socket)
@@ -117,6 +117,16 @@ func scripts(c config.Scripts) prepare.Scripts {
 		s.Allow = append(s.Allow, prepare.ScriptRule(r))
 	}
 	return s
+}
+
+// siteBuilds is what the configuration says of builds on nodes. Where it says nothing,
+// what was built under an earlier one is taken out of use.
+func siteBuilds(conf *config.Config, fetch *cache.Fetcher) *sitebuild.Builder {
+	b := &sitebuild.Builder{Fetcher: fetch, Runner: &linkscript.Spool{Dir: conf.Scripts.Spool, Platforms: conf.Platforms, Wait: conf.Scripts.Wait}}
+	for i := range conf.SiteBuilds {
+		b.Declared = append(b.Declared, &conf.SiteBuilds[i])
+	}
+	return b
 }
 
 // notify tells systemd, where there is one.

@@ -9,6 +9,7 @@ node_mounts() {
 	local dir=$1
 	mount --bind "$STATE/etc/hosts" /etc/hosts
 	mount -t tmpfs -o mode=755 node-run /run
+	mkdir -m 1777 /run/pmix
 	mount --bind "$dir/etc-hpcenv" /etc/hpcenv
 	mount --bind "$dir/prefix-root" "$PREFIX_ROOT"
 	store_mount "$dir"

@@ -163,6 +163,12 @@ hpcenv_conf() {
 	printf 'daemon = 127.0.0.1:%d\nowner = hpcenvd\nmunge_socket = %s\n' "$DAEMON_PORT" "$STATE/munge/munge.sock"
 }
 
+# PMIx keeps sockets of a step below a directory of the node; /tmp is one for all nodes
+# here. Releases of Slurm before 22.05 do not read the file.
+mpi_conf() {
+	printf 'PMIxCliTmpDirBase=/run/pmix\n'
+}
+
 hosts_file() {
 	local node
 	printf '127.0.0.1 localhost\n'
@@ -179,6 +185,7 @@ config_write() {
 	slurm_conf | replace_file "$STATE/etc/slurm.conf"
 	cgroup_conf | replace_file "$STATE/etc/cgroup.conf"
 	gres_conf | replace_file "$STATE/etc/gres.conf"
+	mpi_conf | replace_file "$STATE/etc/mpi.conf"
 	hpcenv_conf "$STATE/store" | replace_file "$STATE/etc/hpcenv.conf"
 	cp "$STATE/etc/hpcenv.conf" "$STATE/login/etc-hpcenv/"
 	plugstack_conf "$STATE/store" "$STATE/etc/off" | replace_file "$STATE/etc/plugstack.conf"
@@ -186,7 +193,7 @@ config_write() {
 		dir=$STATE/nodes/$node
 		mkdir -p "$dir/etc" "$dir/etc-hpcenv" "$dir/prefix-root" "$dir/private/store"
 		chmod 700 "$dir/private"
-		cp "$STATE/etc/hosts" "$STATE/etc/slurm.conf" "$STATE/etc/cgroup.conf" "$STATE/etc/gres.conf" "$dir/etc/"
+		cp "$STATE/etc/hosts" "$STATE/etc/slurm.conf" "$STATE/etc/cgroup.conf" "$STATE/etc/gres.conf" "$STATE/etc/mpi.conf" "$dir/etc/"
 		hpcenv_conf "$NODE_STORE" | tee "$dir/etc/hpcenv.conf" | replace_file "$dir/etc-hpcenv/hpcenv.conf"
 		plugstack_conf "$NODE_STORE" /etc/hpcenv/off | replace_file "$dir/etc/plugstack.conf"
 		facts_copy "$node" "$dir"

@@ -2,10 +2,10 @@
 // the GNU C library would on a given node, without running anything: does it load,
 // and if not, what is missing and who needs it.
 //
-// Enters: the root of a node's files, what the node is (machine, page size, levels
-// of its processor), a program and the variables it starts with. Leaves: a verdict,
-// with the chain from the file that was asked for to the one that needs what is
-// missing.
+// Enters: the root of a node's files, what is recorded of a prefix so that it need not
+// be read (Recorded), what the node is (machine, page size, levels of its processor), a
+// program and the variables it starts with. Leaves: a verdict, with the chain from the
+// file that was asked for to the one that needs what is missing.
 //
 // What is as in the loader: the order of search (RPATH of the file and of those that
 // loaded it, LD_LIBRARY_PATH, RUNPATH, /etc/ld.so.cache, default directories), tokens
@@ -22,6 +22,7 @@
 //
 //	system.go   a node: root, default directories, what it can run
 //	root.go     files below a root, with links resolved within it
+//	recorded.go a directory that is known
 //	ldcache.go  /etc/ld.so.cache
 //	search.go   where a library is looked for; tokens.go
 //	open.go     whether a file can be loaded

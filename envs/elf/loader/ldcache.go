@@ -2,11 +2,12 @@ package loader
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
+	"sort"
 )
 
 // The format of /etc/ld.so.cache since glibc 2.2, with the extension of 2.33, as in
@@ -28,25 +29,25 @@ const (
 // errCache: /etc/ld.so.cache is none that the loader would use.
 var errCache = errors.New("no usable ld.so.cache")
 
-// cached is a library in the cache.
-type cached struct {
-	path string
-	// hwcap is the subdirectory of glibc-hwcaps it is for; "" = every processor.
-	hwcap string
+// ldCache is a file of libraries sorted by name, in which the loader searches.
+type ldCache struct {
+	b     []byte // from its magic on
+	n     int    // entries
+	flags uint32
+	// named are the subdirectories of glibc-hwcaps that entries refer to.
+	named []string
 }
 
 // cacheFlags says which libraries in the cache are for a machine's 64-bit programs,
 // from glibc's ldconfig.h.
 var cacheFlags = map[string]uint32{"x86_64": 0x0303, "aarch64": 0x0a03, "ppc64le": 0x0503}
 
-// parseCache reads the libraries for a machine, by name. Entries for processors by
-// the way of before 2.33 are left out.
-func parseCache(b []byte, machine string) (map[string][]cached, error) {
+// openCache takes the content of a cache for a machine.
+func openCache(b []byte, machine string) (*ldCache, error) {
 	flags, ok := cacheFlags[machine]
 	if !ok {
 		return nil, fmt.Errorf("%w: for %s", errCache, machine)
 	}
-	var order binary.ByteOrder = binary.LittleEndian
 	if bytes.HasPrefix(b, []byte(cacheOldMagic)) && len(b) >= cacheOldHeader {
 		skip := cacheOldHeader + cacheOldEntry*uint64(order.Uint32(b[12:]))
 		skip = (skip + 7) &^ 7
@@ -66,43 +67,76 @@ func parseCache(b []byte, machine string) (map[string][]cached, error) {
 	if cacheHeader+n*cacheEntrySize > uint64(len(b)) {
 		return nil, fmt.Errorf("%w: it is cut off", errCache)
 	}
-	str := func(off uint32) (string, bool) {
-		if uint64(off) >= uint64(len(b)) {
-			return "", false
-		}
-		i := bytes.IndexByte(b[off:], 0)
-		return string(b[off:][:max(i, 0)]), i >= 0
-	}
-	named := cacheHWCaps(b, order, str)
-	libraries := map[string][]cached{}
-	for i := range n {
-		e := b[cacheHeader+i*cacheEntrySize:]
-		if order.Uint32(e) != flags {
-			continue
-		}
-		name, ok := str(order.Uint32(e[4:]))
-		file, ok2 := str(order.Uint32(e[8:]))
-		if !ok || !ok2 {
-			return nil, fmt.Errorf("%w: an entry has no name", errCache)
-		}
-		c := cached{path: file}
-		if hwcap := order.Uint64(e[16:]); hwcap&cacheNamedHWCap != 0 {
-			index := uint32(hwcap)
-			if uint64(index) >= uint64(len(named)) {
-				continue
-			}
-			c.hwcap = named[index]
-		} else if hwcap != 0 {
-			continue
-		}
-		key := cacheName(name)
-		libraries[key] = append(libraries[key], c)
-	}
-	return libraries, nil
+	c := &ldCache{b: b, n: int(n), flags: flags}
+	c.named = c.hwcaps()
+	return c, nil
 }
 
-// cacheHWCaps are the names of subdirectories of glibc-hwcaps that entries refer to.
-func cacheHWCaps(b []byte, order binary.ByteOrder, str func(uint32) (string, bool)) []string {
+// order of bytes in it: of no machine that hpcenv knows it is another.
+var order = binary.LittleEndian
+
+// entry is the i-th, sorted from the highest name to the lowest.
+func (c *ldCache) entry(i int) []byte { return c.b[cacheHeader+i*cacheEntrySize:] }
+
+// name of the i-th entry; ok is false where it lies outside of the file.
+func (c *ldCache) name(i int) (name []byte, ok bool) { return c.text(order.Uint32(c.entry(i)[4:])) }
+
+func (c *ldCache) text(off uint32) (text []byte, ok bool) {
+	if uint64(off) >= uint64(len(c.b)) {
+		return nil, false
+	}
+	i := bytes.IndexByte(c.b[off:], 0)
+	return c.b[off:][:max(i, 0)], i >= 0
+}
+
+// path of the library that the i-th entry has for processors of these levels, and
+// how good it is: 0 is best. ok is false if it has none.
+func (c *ldCache) path(i int, levels []string) (path string, rank int, ok bool) {
+	e := c.entry(i)
+	if order.Uint32(e) != c.flags {
+		return "", 0, false
+	}
+	rank = len(levels)
+	if hwcap := order.Uint64(e[16:]); hwcap&cacheNamedHWCap != 0 {
+		index := uint32(hwcap)
+		if uint64(index) >= uint64(len(c.named)) {
+			return "", 0, false
+		}
+		if rank = slices.Index(levels, c.named[index]); rank < 0 {
+			return "", 0, false
+		}
+	} else if hwcap != 0 { // by the way of before 2.33
+		return "", 0, false
+	}
+	text, ok := c.text(order.Uint32(e[8:]))
+	return string(text), rank, ok
+}
+
+// find is the path for a name; "" = there is none. Of several the one for the best
+// level of the processor counts, of equal ones the first.
+func (c *ldCache) find(name string, levels []string) string {
+	damaged := false
+	compare := func(i int) int { // as the entry lies to the one that is looked for
+		has, ok := c.name(i)
+		damaged = damaged || !ok
+		return compareNames(name, string(has))
+	}
+	first := sort.Search(c.n, func(i int) bool { return compare(i) >= 0 })
+	best, rank := "", len(levels)+1
+	for i := first; i < c.n && compare(i) == 0; i++ {
+		if at, r, ok := c.path(i, levels); ok && r < rank {
+			best, rank = at, r
+		}
+	}
+	if damaged {
+		return ""
+	}
+	return best
+}
+
+// hwcaps are the names of subdirectories of glibc-hwcaps that entries refer to.
+func (c *ldCache) hwcaps() []string {
+	b := c.b
 	ext := uint64(order.Uint32(b[32:]))
 	if ext == 0 || ext+8 > uint64(len(b)) || order.Uint32(b[ext:]) != cacheExtMagic {
 		return nil
@@ -119,49 +153,53 @@ func cacheHWCaps(b []byte, order binary.ByteOrder, str func(uint32) (string, boo
 			continue
 		}
 		for p := b[off : off+size]; len(p) >= 4; p = p[4:] {
-			name, ok := str(order.Uint32(p))
+			name, ok := c.text(order.Uint32(p))
 			if !ok {
 				return nil
 			}
-			names = append(names, name)
+			names = append(names, string(name))
 		}
 	}
 	return names
 }
 
-// cacheName is a name as the cache compares it: numbers by value, so that leading
-// zeros do not count.
-func cacheName(name string) string {
-	var out strings.Builder
-	for i := 0; i < len(name); i++ {
-		c := name[i]
-		digit := func(j int) bool { return j >= 0 && j < len(name) && name[j] >= '0' && name[j] <= '9' }
-		if c == '0' && !digit(i-1) {
-			for name[i] == '0' && digit(i+1) {
-				i++
+// compareNames orders names as the cache has them: runs of digits count by their
+// value, and come after everything else.
+func compareNames(a, b string) int {
+	i, j := 0, 0
+	for i < len(a) && j < len(b) {
+		da, db := digit(a[i]), digit(b[j])
+		switch {
+		case da && db:
+			var x, y uint32 // which overflow as the loader's do
+			for ; i < len(a) && digit(a[i]); i++ {
+				x = x*10 + uint32(a[i]-'0')
 			}
-			c = name[i]
+			for ; j < len(b) && digit(b[j]); j++ {
+				y = y*10 + uint32(b[j]-'0')
+			}
+			if x != y {
+				return cmp.Compare(int32(x), int32(y))
+			}
+		case da:
+			return 1
+		case db:
+			return -1
+		case a[i] != b[j]:
+			return cmp.Compare(a[i], b[j])
+		default:
+			i, j = i+1, j+1
 		}
-		out.WriteByte(c)
 	}
-	return out.String()
+	return cmp.Compare(len(a)-i, len(b)-j)
 }
 
-// fromCache is the path that the cache has for a name on this node; "" = none. Of
-// several the one for the best level of the processor counts.
+func digit(c byte) bool { return c >= '0' && c <= '9' }
+
+// fromCache is the path that the cache has for a name on this node; "" = none.
 func (s *System) fromCache(name string) string {
-	best, rank := "", len(s.HWCaps)+1
-	for _, c := range s.cache[cacheName(name)] {
-		r := len(s.HWCaps)
-		if c.hwcap != "" {
-			r = slices.Index(s.HWCaps, c.hwcap)
-			if r < 0 {
-				continue
-			}
-		}
-		if r < rank {
-			best, rank = c.path, r
-		}
+	if s.cache == nil {
+		return ""
 	}
-	return best
+	return s.cache.find(name, s.HWCaps)
 }

@@ -17,6 +17,7 @@ import (
 func cacheFile(entries [][4]any, named []string) []byte {
 	var table, text, ext []byte
 	base := uint32(cacheHeader + len(entries)*cacheEntrySize)
+	slices.SortStableFunc(entries, func(a, b [4]any) int { return compareNames(b[0].(string), a[0].(string)) })
 	str := func(s string) uint32 {
 		at := base + uint32(len(text))
 		text = append(append(text, s...), 0)
@@ -66,7 +67,7 @@ func TestCacheEntries(t *testing.T) {
 	old = append(old, make([]byte, cacheOldEntry)...)
 	old = append(old, make([]byte, -len(old)&7)...)
 	for _, content := range [][]byte{b, append(old, b...)} {
-		c, err := parseCache(content, "x86_64")
+		c, err := openCache(content, "x86_64")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,12 +83,13 @@ func TestCacheEntries(t *testing.T) {
 				t.Errorf("%s with %v: %q, want %q", x.name, x.caps, got, x.want)
 			}
 		}
-		if c, err := parseCache(content, "aarch64"); err != nil || len(c) != 1 {
-			t.Errorf("aarch64: %v, %v", c, err)
+		arm, err := openCache(content, "aarch64")
+		if err != nil || arm.find("liba.so.1", nil) != "/arm/liba.so.1" || arm.find("libb.so.1", X86Levels(4)) != "" {
+			t.Errorf("aarch64: %v, %v", arm, err)
 		}
 	}
 	for _, content := range [][]byte{nil, []byte("text"), b[:cacheHeader+3], old} {
-		if _, err := parseCache(content, "x86_64"); !errors.Is(err, errCache) {
+		if _, err := openCache(content, "x86_64"); !errors.Is(err, errCache) {
 			t.Errorf("%d bytes: %v", len(content), err)
 		}
 	}
@@ -114,7 +116,7 @@ func TestCacheOfThisHost(t *testing.T) {
 	if len(want) == 0 {
 		t.Skip("NO LIBRARIES FOR x86-64: this test was not run")
 	}
-	c, err := parseCache(b, "x86_64")
+	c, err := openCache(b, "x86_64")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,8 +133,12 @@ func FuzzCache(f *testing.F) {
 	f.Add(cacheFile([][4]any{{"liba.so", "/a", 0x303, cacheNamedHWCap}}, []string{"v"}))
 	f.Add([]byte(cacheOldMagic + "\x00\xff\xff\xff\xff"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if _, err := parseCache(b, "x86_64"); err != nil && !errors.Is(err, errCache) {
+		c, err := openCache(b, "x86_64")
+		if err != nil && !errors.Is(err, errCache) {
 			t.Fatal(err)
+		}
+		if err == nil {
+			c.find("liba.so", X86Levels(4))
 		}
 	})
 }

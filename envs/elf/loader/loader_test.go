@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/hpcenv/hpcenv/envs/elf/loader"
 )
 
@@ -145,12 +147,21 @@ func TestVerdictsAreTheLoaders(t *testing.T) {
 				if s.Problem != "" {
 					t.Errorf("the cache: %s", s.Problem)
 				}
+				// The same with a prefix that is known and not read.
+				known, err := loader.Open(loader.Root{Dir: w.root, Recorded: recorded(t, w.root, "/opt/"+w.name)}, s.Options)
+				if err != nil {
+					t.Fatal(err)
+				}
 				libs.Add(int64(len(w.libs)))
 				for range 3 {
 					p := loader.Process{Program: w.program, LibraryPath: w.libraryPath(), Dir: pick(w.r, "/", "/scratch")}
 					space, v, err := s.Start(p)
 					if err != nil || space == nil {
 						t.Fatalf("the program does not start: %v, %v", v, err)
+					}
+					unread, v2, err := known.Start(p)
+					if err != nil || unread == nil || !cmp.Equal(v, v2) {
+						t.Fatalf("with the prefix recorded: %v, %v; not %v", v2, err, v)
 					}
 					var all []string
 					for _, l := range w.libs {
@@ -177,11 +188,17 @@ func TestVerdictsAreTheLoaders(t *testing.T) {
 							t.Errorf("%s with %q in %s: %s\n  verdict %s (%s)\n  dlopen  %s", p.Program, p.LibraryPath, p.Dir, file, got, v, line)
 						}
 						namesTheCulprit(t, w, v)
+						if v2, err := unread.Judge(file); err != nil || !cmp.Equal(v, v2) {
+							t.Errorf("%s with the prefix recorded: %v, %v; not %v", file, v2, err, v)
+						}
 					}
 					for i, line := range w.dlopen(p, all...) {
 						v, err := space.Open(all[i])
 						if err != nil {
 							t.Fatal(err)
+						}
+						if v2, err := unread.Open(all[i]); err != nil || !cmp.Equal(v, v2) {
+							t.Errorf("%s with the prefix recorded: %v, %v; not %v", all[i], v2, err, v)
 						}
 						if got, want := inWords(v), said(t, line); got != want {
 							t.Errorf("%s with %q in %s: %s after %q\n  verdict %s\n  dlopen  %s", p.Program, p.LibraryPath, p.Dir, all[i], all[:i], v, line)

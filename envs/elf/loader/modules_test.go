@@ -153,6 +153,19 @@ func TestModulesOfAPrefix(t *testing.T) {
 		t.Error(d)
 	}
 
+	// All of it is recorded: the prefix, wherever it is, is not read.
+	unread, err := loader.Open(loader.Root{Dir: judged, Binds: map[string]string{at: "/nowhere/" + word(w.r)}, Recorded: recorded(t, w.root, at)}, s.Options)
+	w.check(err)
+	space, _, err = unread.Start(p)
+	w.check(err)
+	for _, m := range modules {
+		v, err := space.Judge(path.Join(at, m.Path))
+		w.check(err)
+		if d := cmp.Diff(want[path.Base(m.Path)], v); d != "" {
+			t.Errorf("%s, recorded: %s", m.Path, d)
+		}
+	}
+
 	// A path that the user set puts another library before the environment's.
 	w.put("/site/"+ours, w.link(ours))
 	w.run(judged, "cp", "-a", w.root+"/site", judged)

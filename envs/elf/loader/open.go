@@ -11,7 +11,9 @@ import (
 
 // opened is a file that the loader would look at, read once.
 type opened struct {
-	facts    *elf.Facts
+	facts *elf.Facts
+	// dev and ino tell a file from others; ino 0 = it is known as another's only if it
+	// is the same opened.
 	dev, ino uint64
 	// other: it is for another machine or class and passed over.
 	other bool
@@ -22,7 +24,7 @@ type opened struct {
 // open reads the file at a path of the node. ok is false where there is none that
 // can be read. Errors are the storage's.
 func (s *System) open(at string) (o *opened, ok bool, err error) {
-	real, err := s.root.resolve(at)
+	real, err := s.files.resolve(at)
 	if err != nil {
 		if absent(err) || errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.ELOOP) {
 			return nil, false, nil
@@ -30,12 +32,16 @@ func (s *System) open(at string) (o *opened, ok bool, err error) {
 		return nil, false, err
 	}
 	s.mu.Lock()
-	o, ok = s.files[real]
+	o, ok = s.opened[real]
 	s.mu.Unlock()
 	if ok {
 		return o, true, nil
 	}
-	f, err := os.Open(s.root.here(real))
+	if o = s.recorded(real); o != nil {
+		s.keep(real, o)
+		return o, true, nil
+	}
+	f, err := os.Open(s.files.root.here(real))
 	if absent(err) || errors.Is(err, os.ErrPermission) {
 		return nil, false, nil
 	}
@@ -46,10 +52,47 @@ func (s *System) open(at string) (o *opened, ok bool, err error) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, false, fmt.Errorf("%s: %w", at, err)
 	}
-	s.mu.Lock()
-	s.files[real] = o
-	s.mu.Unlock()
+	s.keep(real, o)
 	return o, true, nil
+}
+
+func (s *System) keep(real string, o *opened) {
+	s.mu.Lock()
+	s.opened[real] = o
+	s.mu.Unlock()
+}
+
+// recorded is a file of which the facts are recorded; nil = they are not.
+func (s *System) recorded(real string) *opened {
+	if s.files.record == nil {
+		return nil
+	}
+	facts := s.files.record.facts(real)
+	if facts == nil {
+		return nil
+	}
+	o := &opened{}
+	if !s.passes(o, facts.Machine, facts.Class, facts.BigEndian) {
+		return o
+	}
+	o.facts = facts
+	return o
+}
+
+// passes tells that a file is for the node's programs. One that is not is passed
+// over (other), or the loader ends at it (broken), in the loader's order.
+func (s *System) passes(o *opened, machine string, class int, bigEndian bool) bool {
+	switch {
+	case class != 64:
+		o.other = true
+	case bigEndian:
+		o.broken = "its byte order is another"
+	case machine != s.Machine:
+		o.other = true
+	default:
+		return true
+	}
+	return false
 }
 
 func (s *System) look(f *os.File) (*opened, error) {
@@ -67,15 +110,7 @@ func (s *System) look(f *os.File) (*opened, error) {
 	}
 	machine, class, bigEndian, err := elf.Identity(f, info.Size())
 	if err == nil {
-		switch { // in the loader's order
-		case class != 64:
-			o.other = true
-			return o, nil
-		case bigEndian:
-			o.broken = "its byte order is another"
-			return o, nil
-		case machine != s.Machine:
-			o.other = true
+		if !s.passes(o, machine, class, bigEndian) {
 			return o, nil
 		}
 		o.facts, err = elf.Read(f, info.Size())

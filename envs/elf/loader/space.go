@@ -3,11 +3,13 @@ package loader
 import (
 	"fmt"
 	"slices"
+
+	"github.com/hpcenv/hpcenv/envs/elf"
 )
 
 // Process is how a program starts.
 type Process struct {
-	// Program is its path on the node.
+	// Program is its path on the node; "" = none in particular: one that needs nothing.
 	Program string
 	// LibraryPath is its LD_LIBRARY_PATH.
 	LibraryPath string
@@ -33,6 +35,9 @@ func (s *System) Start(process Process) (*Space, Verdict, error) {
 		process.Dir = "/"
 	}
 	p := &Space{Process: process, system: s}
+	if process.Program == "" {
+		return s.startNothing(p)
+	}
 	unloadable := func(file, why string) (*Space, Verdict, error) {
 		return nil, Verdict{Problem: Unloadable, Missing: file, Why: why}, nil
 	}
@@ -56,15 +61,12 @@ func (s *System) Start(process Process) (*Space, Verdict, error) {
 	case !ok || interpreter.facts == nil:
 		return nil, Verdict{Problem: NoLibrary, Missing: program.facts.Interpreter, Chain: []string{process.Program}}, nil
 	}
-	real, err := s.root.resolve(process.Program) // as the kernel knows it
+	real, err := s.files.resolve(process.Program) // as the kernel knows it
 	if err != nil {
 		return nil, Verdict{}, err
 	}
 	main := &object{opened: program, origin: dirOf(real), program: true}
-	p.objects = []*object{main, {
-		path: program.facts.Interpreter, origin: dirOf(program.facts.Interpreter), opened: interpreter,
-		names: []string{program.facts.Interpreter, kernelLibrary[s.Machine]},
-	}}
+	p.objects = []*object{main, s.ownObject(program.facts.Interpreter, interpreter)}
 	p.libraryDirs = s.dirs(process.LibraryPath, ":;", main.origin)
 	v, err := p.closure(main, len(p.objects), false)
 	if err != nil || !v.Loads {
@@ -73,13 +75,35 @@ func (s *System) Start(process Process) (*Space, Verdict, error) {
 	return p, v, nil
 }
 
+// startNothing is a process of a program that needs nothing and opens what it is told.
+func (s *System) startNothing(p *Space) (*Space, Verdict, error) {
+	interpreter, ok, err := s.open(s.Interpreter)
+	if err != nil {
+		return nil, Verdict{}, err
+	}
+	if !ok || interpreter.facts == nil {
+		return nil, Verdict{Problem: NoLibrary, Missing: s.Interpreter}, nil
+	}
+	p.objects = []*object{{origin: "/", program: true, opened: &opened{facts: &elf.Facts{}}}, s.ownObject(s.Interpreter, interpreter)}
+	p.libraryDirs = s.dirs(p.LibraryPath, ":;", "/")
+	return p, Verdict{Loads: true}, nil
+}
+
+// ownObject is the loader, and what the kernel adds to it, in a process.
+func (s *System) ownObject(at string, o *opened) *object {
+	return &object{path: at, origin: dirOf(at), opened: o, names: []string{at, kernelLibrary[s.Machine]}}
+}
+
 // Judge says what dlopen would for the file of a name or path, and leaves the
 // process as it was. Errors are the storage's.
-func (p *Space) Judge(name string) (Verdict, error) {
-	// Names that libraries get on the way are forgotten, too.
+func (p *Space) Judge(name string) (Verdict, error) { return p.Copy().Open(name) }
+
+// Copy is a process in the same state, which then goes its own way.
+func (p *Space) Copy() *Space {
+	// Names that libraries get on the way are the copy's alone, too.
 	copied := *p
 	copied.objects = make([]*object, len(p.objects))
-	at := map[*object]*object{}
+	at := make(map[*object]*object, len(p.objects))
 	for i, o := range p.objects {
 		c := *o
 		c.names = slices.Clone(o.names)
@@ -88,7 +112,37 @@ func (p *Space) Judge(name string) (Verdict, error) {
 	for _, o := range copied.objects {
 		o.loader = at[o.loader]
 	}
-	return copied.Open(name)
+	return &copied
+}
+
+// Found is a library that the loader takes for a name.
+type Found struct {
+	// Path on the node as the loader has it.
+	Path string
+	// Facts of the file; nil = it is none that can be loaded, Why says why.
+	Facts *elf.Facts
+	Why   string
+}
+
+// Find is the library that the program would get for a name, whether or not what that
+// needs is there; nil = there is none. Errors are the storage's.
+func (p *Space) Find(name string) (*Found, error) {
+	for _, o := range p.objects {
+		if o.known(name) || o.facts.SOName == name && name != "" && !o.program {
+			return &Found{Path: o.path, Facts: o.facts}, nil
+		}
+	}
+	h, err := p.find(name, p.objects[0])
+	switch {
+	case h == nil || err != nil:
+		return nil, err
+	case h.broken != "":
+		return &Found{Path: h.broken, Why: h.why}, nil
+	}
+	if why := p.system.refused(h.facts, true); why != "" {
+		return &Found{Path: h.path, Why: why}, nil
+	}
+	return &Found{Path: h.path, Facts: h.facts}, nil
 }
 
 // Open is dlopen: it loads the file of a name or path with all that it needs into
@@ -131,7 +185,7 @@ func (p *Space) load(name string, by *object, dlopen bool) (*object, Verdict, er
 		return nil, Verdict{Problem: Unloadable, Missing: h.broken, Why: h.why}, nil
 	}
 	for _, o := range p.objects {
-		if o.dev == h.dev && o.ino == h.ino && o.ino != 0 {
+		if o.opened == h.opened || o.dev == h.dev && o.ino == h.ino && o.ino != 0 {
 			o.names = append(o.names, name)
 			return o, Verdict{}, nil
 		}

@@ -1,11 +1,10 @@
 package loader
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
-	"slices"
 	"strings"
 	"sync"
 )
@@ -37,11 +36,11 @@ type System struct {
 	// loader then goes on without it, and so does this.
 	Problem string
 
-	root  Root
-	cache map[string][]cached
+	files *files
+	cache *ldCache // nil = there is none
 
-	mu    sync.Mutex
-	files map[string]*opened // by path on the node without links
+	mu     sync.Mutex
+	opened map[string]*opened // by path on the node without links
 }
 
 // interpreters are the paths of the machines' loaders, fixed by their ABIs.
@@ -69,14 +68,18 @@ func X86Levels(level int) (dirs []string) {
 // Open reads how the loader of a node works: its default directories, from the
 // loader itself, and its cache. Errors are of class ErrNoLoader.
 func Open(root Root, o Options) (*System, error) {
-	s := &System{Options: o, Interpreter: interpreters[o.Machine], root: root, files: map[string]*opened{}}
+	s := &System{Options: o, Interpreter: interpreters[o.Machine], opened: map[string]*opened{}}
 	if s.Interpreter == "" {
 		return nil, fmt.Errorf("%w: hpcenv does not know that of machine %q", ErrNoLoader, o.Machine)
 	}
 	if s.Platform == "" {
 		s.Platform = o.Machine
 	}
-	b, err := root.read(s.Interpreter, maxInterpreter)
+	var err error
+	if s.files, err = newFiles(root); err != nil {
+		return nil, fmt.Errorf("%s: %w", root.Recorded.At, err)
+	}
+	b, err := s.files.read(s.Interpreter, maxInterpreter)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w; is this a node with the GNU C library?", ErrNoLoader, err)
 	}
@@ -84,9 +87,9 @@ func Open(root Root, o Options) (*System, error) {
 		return nil, fmt.Errorf("%w: %s names no default directories", ErrNoLoader, s.Interpreter)
 	}
 	s.Lib = strings.TrimPrefix(strings.TrimPrefix(s.DefaultDirs[0], "/"), "usr/")
-	b, err = root.read(cachePath, maxCache)
+	b, err = s.files.read(cachePath, maxCache)
 	if err == nil {
-		s.cache, err = parseCache(b, o.Machine)
+		s.cache, err = openCache(b, o.Machine)
 	}
 	if err != nil {
 		s.Problem = fmt.Sprintf("%s: %v", cachePath, err)
@@ -94,21 +97,64 @@ func Open(root Root, o Options) (*System, error) {
 	return s, nil
 }
 
-// dirTable is a row of directories, each with a slash and a zero byte at its end:
-// how a loader keeps its default directories.
-var dirTable = regexp.MustCompile(`\x00((?:/[A-Za-z0-9_.+/-]*/\x00)+)`)
+// ReadFile is the content of a file of the node of at most limit bytes.
+func (s *System) ReadFile(path string, limit int64) ([]byte, error) { return s.files.read(path, limit) }
 
-// defaultDirs finds the default directories in a loader's content, in their order.
+// defaultDirs finds the default directories in a loader's content, in their order:
+// a row of paths, each with a slash and a zero byte at its end, one of them below
+// /usr/lib.
 func defaultDirs(interpreter []byte) (dirs []string) {
-	for _, m := range dirTable.FindAllSubmatch(interpreter, -1) {
-		words := strings.Split(strings.TrimSuffix(string(m[1]), "\x00"), "\x00")
-		if !slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "/usr/lib") }) {
-			continue
+	const sign = "/usr/lib"
+	for at := 0; ; {
+		i := bytes.Index(interpreter[at:], []byte(sign))
+		if i < 0 {
+			return nil
 		}
-		for _, w := range words {
-			dirs = append(dirs, path.Clean(w))
+		at += i
+		if dirs := dirsAround(interpreter, at); dirs != nil {
+			return dirs
 		}
-		return dirs
+		at += len(sign)
 	}
-	return nil
 }
+
+// dirsAround are the directories of the row in which one begins at; nil = there is
+// no such row.
+func dirsAround(b []byte, at int) (dirs []string) {
+	first := at
+	for { // back, directory by directory
+		start := first - 1 // of the zero byte before
+		if start < 0 || b[start] != 0 {
+			return nil
+		}
+		before := bytes.LastIndexByte(b[:start], 0) + 1
+		if !isDir(b[before:start]) || before == 0 {
+			break
+		}
+		first = before
+	}
+	for rest := b[first:]; ; {
+		word, after, ended := bytes.Cut(rest, []byte{0})
+		if !ended || !isDir(word) {
+			return dirs
+		}
+		dirs = append(dirs, path.Clean(string(word)))
+		rest = after
+	}
+}
+
+// isDir: it reads as a directory with a slash at its end.
+func isDir(word []byte) bool {
+	if len(word) == 0 || len(word) > maxDefaultDir || word[0] != '/' || word[len(word)-1] != '/' {
+		return false
+	}
+	for _, c := range word {
+		if !letter(c) && !bytes.ContainsRune([]byte("/.+-"), rune(c)) {
+			return false
+		}
+	}
+	return true
+}
+
+// maxDefaultDir bounds a default directory in bytes.
+const maxDefaultDir = 256

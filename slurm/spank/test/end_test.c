@@ -188,7 +188,7 @@ static void verdicts(void)
 		CHECK(verdict_signal(code) > SIGRTMIN && verdict_signal(code) < SIGRTMAX);
 		CHECK(verdict_code(128 + verdict_signal(code)) == code);
 		CHECK(srun_ends(2, 128 + verdict_signal(code), text, sizeof(text)) == code);
-		CHECK_HAS(text, "the step was ended on all its nodes");
+		CHECK_HAS(text, "step 42.0 ended on all 2 nodes");
 		/* with one node, or before any, it is the program's own exit code */
 		for (uint32_t nodes = 0; nodes < 2; nodes++) {
 			CHECK(srun_ends(nodes, 128 + verdict_signal(code), text, sizeof(text)) == 128 + verdict_signal(code));

@@ -187,6 +187,55 @@ static void step(void)
 	CHECK_STR(getenv(PIN_VARIABLE), "1:tree:{}");
 }
 
+/* srun in a job, or sbatch, with --env-check and nothing else; returns what the hook did. */
+static int only_check(spank_context_t context, const char *pin, const char *check)
+{
+	fake.context = context;
+	if (pin)
+		setenv(PIN_VARIABLE, pin, 1);
+	CHECK(!hook_init());
+	for (int i = 0; check && i < fake.option_count; i++)
+		if (!strcmp(fake.options[i].name, "env-check"))
+			CHECK(!fake.options[i].cb(fake.options[i].val, check, 0));
+	return hook_post_opt();
+}
+
+/* A step that goes on with the job's environment says for itself how strict to be. */
+static void check_of_a_step(void)
+{
+	CHECK(!only_check(S_CTX_LOCAL, "1:tree:old", "off"));
+	CHECK_STR(getenv(CHECK_VARIABLE), "off");
+	CHECK_STR(helper_log(), "");
+	CHECK_STR(getenv(PIN_VARIABLE), "1:tree:old");
+}
+
+static void wrong_check_of_a_step(void)
+{
+	CHECK(only_check(S_CTX_LOCAL, "1:tree:old", "maybe") < 0);
+	CHECK_HAS(fake.errors, "--env-check=maybe is none of strict, warn, off");
+}
+
+static void check_without_a_job(void)
+{
+	CHECK(!only_check(S_CTX_LOCAL, NULL, "off"));
+	CHECK(!getenv(CHECK_VARIABLE));
+}
+
+/* What a step chose is its own: its inner steps have it, a job that it submits has not. */
+static void check_of_an_outer_step(void)
+{
+	setenv(CHECK_VARIABLE, "warn", 1);
+	CHECK(!only_check(S_CTX_LOCAL, "1:tree:old", NULL));
+	CHECK_STR(getenv(CHECK_VARIABLE), "warn");
+}
+
+static void check_of_a_nested_job(void)
+{
+	setenv(CHECK_VARIABLE, "warn", 1);
+	CHECK(!only_check(S_CTX_ALLOCATOR, "1:tree:old", NULL));
+	CHECK(!getenv(CHECK_VARIABLE));
+}
+
 static void fails(const char *file, const char *content, const char *message)
 {
 	control_file(file, content);
@@ -295,6 +344,11 @@ const struct test tests_submit[] = {
 	{ "submit: components of a heterogeneous job", components },
 	{ "submit: only a later component has the option", later_component },
 	{ "submit: srun in a job", step },
+	{ "submit: a step's own --env-check", check_of_a_step },
+	{ "submit: a step's --env-check that is none", wrong_check_of_a_step },
+	{ "submit: --env-check without an environment", check_without_a_job },
+	{ "submit: --env-check of an outer step", check_of_an_outer_step },
+	{ "submit: --env-check of a step does not reach a job", check_of_a_nested_job },
 	{ "submit: the helper refuses", helper_refuses },
 	{ "submit: the helper crashes", helper_crashes },
 	{ "submit: the answer is cut off", helper_babbles },
