@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/hpcenv/hpcenv/contrib/bench/storm/attach"
@@ -62,13 +64,17 @@ func (w *world) fill(ctx context.Context, o *options) error {
 		}
 	}
 	def := w.stored(storedTree)
+	disk, err := diskSize(o.prefix)
+	if err != nil {
+		return err
+	}
 	for _, cmd := range [][]string{
 		{"cp", "-a", o.prefix + "/.", def},
 		{"cp", "-al", def, w.stored(storedPixi) + "/.pixi/envs/default"},
 		append([]string{"mksquashfs", def, w.stored(storedImage)}, squashOptions...),
 		// As conda-pack: level 4. What conda-unpack would do afterwards is left out.
 		{"sh", "-c", `tar -C "$1" -cf - . | gzip -4 >"$2"`, "sh", def, w.stored(storedPack)},
-		{"mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-d", def, w.path("floor.ext4"), "1G"},
+		{"mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-d", def, w.path("floor.ext4"), disk},
 	} {
 		if err := command(ctx, nil, cmd...); err != nil {
 			return err
@@ -79,7 +85,6 @@ func (w *world) fill(ctx context.Context, o *options) error {
 			return err
 		}
 	}
-	var err error
 	w.digest, err = digestOf(w.stored(storedImage))
 	return err
 }
@@ -93,6 +98,24 @@ func (w *world) index() error {
 	w.files = prefix.Len()
 	w.storage, err = slowfs.Index(w.path("storage"))
 	return err
+}
+
+// diskSize is enough for a file system with all files of dir, as mkfs writes it.
+func diskSize(dir string) (string, error) {
+	const block, spare = 4096, 64 << 20
+	sum := int64(0)
+	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		sum += (info.Size()/block + 2) * block // and its inode
+		return nil
+	})
+	return strconv.FormatInt((sum+sum/10+spare)>>20, 10) + "M", err
 }
 
 // squashOptions are those of hpcenv's images (design 5).
