@@ -150,7 +150,8 @@ func (n *simulated) begin(ctx context.Context, o order, waits *os.File) error {
 	if err != nil {
 		return err
 	}
-	n.cmd = exec.CommandContext(ctx, self, "node")
+	words := append(append([]string{}, niceNode...), self, "node")
+	n.cmd = exec.CommandContext(ctx, words[0], words[1:]...)
 	n.cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "GOMAXPROCS=1"}
 	n.cmd.Stderr, n.cmd.ExtraFiles = &n.said, []*os.File{waits}
 	n.cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
