@@ -85,7 +85,7 @@ func (o *order) prepare() error {
 	}
 	switch o.Contender {
 	case floor:
-		return attach.Image(o.Floor, o.mounted(), attach.Options{Type: "ext4"})
+		return attach.Image(o.Floor, o.mounted(), attach.Options{Type: "ext4", Device: o.Attach.Device})
 	case pack:
 		return os.MkdirAll(o.root(), 0o755)
 	}

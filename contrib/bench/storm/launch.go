@@ -29,6 +29,9 @@ const (
 // ranksPerNode of every launch.
 const ranksPerNode = 4
 
+// firstDevice is the number of the first node's loop device.
+const firstDevice = 300
+
 // launch is what is measured at once.
 type launch struct {
 	contender contender
@@ -129,6 +132,7 @@ func (w *world) start(ctx context.Context, l launch, i int, server *slowfs.Serve
 		Contender: l.contender, Storage: storage, Own: w.own(i), Floor: w.path("floor.ext4"), Trace: w.treeTrace(), Ranks: ranksPerNode,
 		Digest: w.digest, Attach: w.attach,
 	}
+	o.Attach.Device = firstDevice + i
 	if l.contender == pixi {
 		o.Trace = w.pixiTrace()
 	}

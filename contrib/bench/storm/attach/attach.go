@@ -19,6 +19,9 @@ type Options struct {
 	// keeps few compressed blocks; with Direct it asks the storage for others again
 	// and again, without it they are in memory, beside what was made of them.
 	Direct bool
+	// Device is the number of the loop device to take, if it is free; 0 is any. The
+	// simulated nodes have one kernel, and would all try the same one first.
+	Device int
 	// Type of the file system; "" is squashfs.
 	Type string
 }
@@ -28,8 +31,12 @@ const tries = 1000
 
 // Image mounts the image on target.
 func Image(image, target string, opt Options) error {
-	for range tries {
-		device, err := free()
+	for i := range tries {
+		wanted := opt.Device
+		if i > 0 {
+			wanted = 0
+		}
+		device, err := free(wanted)
 		if err != nil {
 			return err
 		}
@@ -56,13 +63,19 @@ func Image(image, target string, opt Options) error {
 	return fmt.Errorf("attach %s: each of %d loop devices was taken by somebody else", image, tries)
 }
 
-// free opens a loop device that nobody uses at this moment.
-func free() (*os.File, error) {
+// free opens a loop device that nobody uses at this moment: the wanted one, which
+// is made if need be, or with 0 the first.
+func free(wanted int) (*os.File, error) {
 	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
 	if err != nil {
 		return nil, fmt.Errorf("loop devices: %w", err)
 	}
-	n, err := unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
+	n := wanted
+	if wanted == 0 {
+		n, err = unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
+	} else if err = unix.IoctlSetInt(int(control.Fd()), unix.LOOP_CTL_ADD, wanted); errors.Is(err, unix.EEXIST) {
+		err = nil
+	}
 	if err := errors.Join(err, control.Close()); err != nil {
 		return nil, fmt.Errorf("a free loop device: %w", err)
 	}

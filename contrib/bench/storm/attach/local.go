@@ -31,7 +31,7 @@ func Local(image, path, digest, target string, opt Options) (err error) {
 		return err
 	}
 	// The copy is root's, and root opens it.
-	return Image(path, target, Options{Direct: opt.Direct})
+	return Image(path, target, Options{Direct: opt.Direct, Device: opt.Device})
 }
 
 // copyOnce hashes while it writes: what is renamed to path is what was published.
