@@ -29,8 +29,12 @@ const (
 // ranksPerNode of every launch.
 const ranksPerNode = 4
 
-// firstDevice is the number of the first node's loop device.
-const firstDevice = 300
+// firstDevice is the number of the first node's loop device; maxNodes is how many
+// nodes a launch may have.
+const (
+	firstDevice = 300
+	maxNodes    = 64
+)
 
 // launch is what is measured at once.
 type launch struct {

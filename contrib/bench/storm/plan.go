@@ -25,7 +25,7 @@ type size struct {
 
 var (
 	full  = size{nodes: []int{1, 8, 64}, between: 16, runs: 5, slow: 1, realSlowness: 4}
-	quick = size{nodes: []int{1, 2, 4}, between: 3, runs: 1, slow: 1, realSlowness: 1}
+	quick = size{nodes: []int{1, 2, 4}, between: 3, runs: 1, slow: 1, realSlowness: 2}
 )
 
 // last is the largest number of nodes.

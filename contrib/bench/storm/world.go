@@ -129,7 +129,7 @@ const fixedTime = "315619200"
 
 // close removes the world.
 func (w *world) close() error {
-	return errors.Join(w.storage.Close(), os.RemoveAll(w.dir))
+	return errors.Join(w.storage.Close(), attach.Remove(firstDevice, maxNodes), os.RemoveAll(w.dir))
 }
 
 // command runs a program; its output is told only if it fails. env nil is ours.

@@ -150,3 +150,20 @@ func Release(target string) error {
 	}
 	return nil
 }
+
+// Remove removes loop devices that Device made, by their numbers from first on,
+// unless somebody uses them.
+func Remove(first, count int) error {
+	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("loop devices: %w", err)
+	}
+	var errs []error
+	for n := first; n < first+count; n++ {
+		err := unix.IoctlSetInt(int(control.Fd()), unix.LOOP_CTL_REMOVE, n)
+		if err != nil && !errors.Is(err, unix.ENODEV) && !errors.Is(err, unix.EBUSY) {
+			errs = append(errs, fmt.Errorf("remove loop%d: %w", n, err))
+		}
+	}
+	return errors.Join(append(errs, control.Close())...)
+}
