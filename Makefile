@@ -21,7 +21,7 @@ LAZY := -extldflags=-Wl,-z,lazy
 MODE_STORIES := TestStories/(batch|export|het|nested|overlap|path-kept|private|srun-salloc|without)$$
 
 .PHONY: all help setup build go-build shim demo test check check-data unit ctest cluster counts \
-	oracle oracle-venv formats servers fuzz test-slurm-24.11 bench-elf bench-launch bench-link bench-lock bench-select bench-storm roots install gpu-check clean
+	oracle oracle-venv formats servers fuzz test-slurm-24.11 bench-elf bench-image bench-launch bench-link bench-lock bench-select bench-storm roots install gpu-check clean
 
 all: build
 
@@ -34,6 +34,7 @@ help:
 	@echo "make fuzz              every fuzz target for FUZZTIME (60s)"
 	@echo "make test-slurm-24.11  the cluster tests on Slurm 24.11, from a Debian 13 root"
 	@echo "make bench-elf         what reading an environment's programs and libraries costs"
+	@echo "make bench-image       what making images costs, against bare mksquashfs"
 	@echo "make bench-launch      what hpcenv adds to sbatch and to a step"
 	@echo "make bench-link        what making environments costs, against the reference installer"
 	@echo "make bench-lock        what reading locks costs, against the reference reader"
@@ -186,6 +187,11 @@ $(RESULTS):
 bench-elf:
 	$(GO) build -o $(BUILD)/amd64/elfbench ./contrib/bench/elf
 	$(BUILD)/amd64/elfbench
+
+# Needs none of what build makes.
+bench-image: setup
+	$(GO) build -o $(BUILD)/amd64/imagebench ./contrib/bench/image
+	contrib/bench/image.sh
 
 bench-launch: setup build
 	$(GO) build -o $(BUILD)/amd64/launchbench ./slurm/launchbench

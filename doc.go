@@ -53,6 +53,7 @@
 //	envs/editable            a project used from its source tree
 //	envs/elf                 what programs and libraries ask of a node; loader (what they
 //	                         need, resolved as glibc's loader would)
+//	envs/image               environments as one squashfs file
 //	envs/linkscript          link scripts of conda packages
 //	envs/lockfile            lock files; uvlock, pylock, pyfile and target for those of
 //	                         Python packages
@@ -92,6 +93,7 @@
 // For tests and benchmarks:
 //
 //	internal/arch            which rooms may import which
+//	internal/elftest         small ELF files for tests
 //	internal/channelservers  real servers of channels: s3, oci, tokens
 //	internal/condatest       small conda packages
 //	internal/faultfs         slow and failing file systems

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync/atomic"
 )
 
@@ -65,7 +64,11 @@ func (s *Store) PublishFiles(ctx context.Context, files []NewFile) (err error) {
 	if len(files) == 0 {
 		return nil
 	}
-	dir, err := s.TempDir("publish")
+	tmp, err := s.tempOf(files[0].Path)
+	if err != nil {
+		return err
+	}
+	dir, err := s.tempDir(tmp, "publish")
 	if err != nil {
 		return err
 	}
@@ -73,8 +76,10 @@ func (s *Store) PublishFiles(ctx context.Context, files []NewFile) (err error) {
 	temp := func(i int) string { return filepath.Join(dir, strconv.Itoa(i)) }
 	parents := map[string]bool{}
 	for i, f := range files {
-		if !strings.HasPrefix(f.Path, s.root+"/") {
-			return fmt.Errorf("%w: %s lies outside of the store %s", ErrStore, f.Path, s.root)
+		if of, err := s.tempOf(f.Path); err != nil {
+			return err
+		} else if of != tmp {
+			return fmt.Errorf("%w: %s and %s cannot be published at once: they lie on two file systems", ErrStore, files[0].Path, f.Path)
 		}
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)

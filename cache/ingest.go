@@ -186,9 +186,9 @@ func (s *Store) saveStaged(m *Manifest) (_ string, err error) {
 	if err != nil {
 		return "", err
 	}
-	f, err := os.CreateTemp(s.tmp(), "manifest-*")
+	f, err := os.CreateTemp(s.localTmp(), "manifest-*")
 	if err != nil {
-		return "", storeError("create a file in", s.tmp(), err)
+		return "", storeError("create a file in", s.localTmp(), err)
 	}
 	_, err = f.Write(data)
 	if err == nil {

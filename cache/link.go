@@ -28,7 +28,7 @@ type Linker struct {
 // NewLinker returns a Linker for places below dir, which must be an existing
 // directory that the process may write to. The caller closes it.
 func (s *Store) NewLinker(dir string) (*Linker, error) {
-	path := filepath.Join(s.root, "pool", "files")
+	path := s.PoolDir("files")
 	pool, err := os.Open(path)
 	if err != nil {
 		return nil, storeError("open", path, err)
@@ -272,7 +272,7 @@ func lastSibling(poolfd int, pool string, from int) (int, error) {
 	return from + missing - 1, err
 }
 
-func (s *Store) poolFile(name string) string { return filepath.Join(s.root, "pool", "files", name) }
+func (s *Store) poolFile(name string) string { return filepath.Join(s.PoolDir("files"), name) }
 
 func (s *Store) makeSibling(pool, path string) (size int64, err error) {
 	in, err := os.Open(s.poolFile(pool))

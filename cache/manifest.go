@@ -98,7 +98,7 @@ func (b *Batch) Commit(ctx context.Context) error {
 		}
 	}
 	b.staged = b.staged[:0]
-	return syncDir(filepath.Join(b.s.root, "pool", "packages"))
+	return syncDir(b.s.PoolDir("packages"))
 }
 
 // Discard removes what was added since the last Commit, for a caller that gives

@@ -52,7 +52,7 @@ const probeName = ".probe-"
 // they like. Hard links are preferred: they cost no inode. A reflink serves
 // where they do not work, and for what must not share an inode.
 func (s *Store) probe(dir string, w *ways) (err error) {
-	pool := filepath.Join(s.root, "pool", "files")
+	pool := s.PoolDir("files")
 	probe, err := os.CreateTemp(pool, probeName+"*")
 	if errors.Is(err, unix.EROFS) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
 		// A reader of somebody else's store: kernels refuse its links to files

@@ -28,6 +28,14 @@ func (s *Store) TreePath(platform, id string) string {
 	return filepath.Join(s.root, "trees", platform, id)
 }
 
+// ImageSuffix ends the names of images.
+const ImageSuffix = ".sqfs"
+
+// ImagePath is where the prefix of environment id is published as one file.
+func (s *Store) ImagePath(platform, id string) string {
+	return filepath.Join(s.root, "images", platform, id+ImageSuffix)
+}
+
 // MetaPath is where what is known of environment id is published.
 func (s *Store) MetaPath(id, platform string) string {
 	return filepath.Join(s.root, "meta", id, platform+".json")
@@ -46,7 +54,7 @@ func (s *Store) LockDir(digest string) string {
 // PoolPath is the pool file of a content. Empty content has none. The digest
 // must be 64 hex digits.
 func (s *Store) PoolPath(sha256 string, exec bool) string {
-	return filepath.Join(s.root, "pool", "files", poolName(sha256, exec))
+	return filepath.Join(s.PoolDir("files"), poolName(sha256, exec))
 }
 
 // ArchivePath is where src's archive is published.
@@ -56,19 +64,19 @@ func (s *Store) ArchivePath(src Source) string {
 
 // ManifestPath is where the manifest of the package with this sha256 is published.
 func (s *Store) ManifestPath(sha256 string) string {
-	return filepath.Join(s.root, "pool", "packages", sha256)
+	return filepath.Join(s.PoolDir("packages"), sha256)
 }
 
 // PycPath is where a table of byte-code is published: what the sources of the
 // package with sha256 pkg become under the compiler with this id.
 func (s *Store) PycPath(compiler, pkg string) string {
-	return filepath.Join(s.root, "pool", "pyc", compiler, pkg)
+	return filepath.Join(s.PoolDir("pyc"), compiler, pkg)
 }
 
 // ELFPath is where the facts of the ELF files of the package with this sha256 are
 // kept, as that version of the extractor has them.
 func (s *Store) ELFPath(extractor int, sha256 string) string {
-	return filepath.Join(s.root, "pool", "elf", "v"+strconv.Itoa(extractor), sha256)
+	return filepath.Join(s.PoolDir("elf"), "v"+strconv.Itoa(extractor), sha256)
 }
 
 func (s *Store) tmp(names ...string) string {

@@ -40,7 +40,7 @@ func (s *Store) Private(gid int) (*Store, error) {
 	there, err := readFormat(p.root)
 	switch {
 	case err == nil && there.equal(p.format):
-		return p, nil
+		return p, p.useLocalOf(s, gid)
 	case err == nil:
 		return nil, fmt.Errorf("%w: %s has another format than the store; next: remove it, or make the store anew", ErrStore, p.root)
 	case !errors.Is(err, os.ErrNotExist):
@@ -52,7 +52,7 @@ func (s *Store) Private(gid int) (*Store, error) {
 	if err := p.makeLayout(); err != nil {
 		return nil, err
 	}
-	return p, p.saveFormat()
+	return p, errors.Join(p.useLocalOf(s, gid), p.saveFormat())
 }
 
 // HasPrivate reports whether the group has a part of its own already.
@@ -143,7 +143,11 @@ func (s *Store) Parts() ([]*Store, error) {
 		if _, err := os.Stat(filepath.Join(root, formatFile)); err != nil {
 			continue // not for this process, or not complete yet
 		}
-		out = append(out, &Store{root: root, format: s.format, bzip2: s.bzip2, private: &private{gid: gid, base: s}})
+		part := &Store{root: root, format: s.format, bzip2: s.bzip2, private: &private{gid: gid, base: s}}
+		if err := part.useLocalOf(s, gid); err != nil {
+			return nil, err
+		}
+		out = append(out, part)
 	}
 	return out, nil
 }

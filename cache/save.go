@@ -18,12 +18,13 @@ import (
 // durable, or not at all. A file that is there is replaced. Missing parents are
 // made. write's own error comes back as it is; others are of class ErrStore.
 func (s *Store) SaveFile(path string, mode os.FileMode, write func(io.Writer) error) (err error) {
-	if !strings.HasPrefix(path, s.root+"/") {
-		return fmt.Errorf("%w: %s lies outside of the store %s", ErrStore, path, s.root)
-	}
-	f, err := os.CreateTemp(s.tmp(), "save-*")
+	tmp, err := s.tempOf(path)
 	if err != nil {
-		return storeError("create a file in", s.tmp(), err)
+		return err
+	}
+	f, err := os.CreateTemp(tmp, "save-*")
+	if err != nil {
+		return storeError("create a file in", tmp, err)
 	}
 	// One clean-up for every way out; both are harmless after success.
 	defer func() {
@@ -53,12 +54,13 @@ func (s *Store) SaveFile(path string, mode os.FileMode, write func(io.Writer) er
 // KeepFile is SaveFile for what can be made again and shows if it is not whole: it is
 // not made durable, so that it costs no sync. A power cut may leave a part of it.
 func (s *Store) KeepFile(path string, mode os.FileMode, data []byte) (err error) {
-	if !strings.HasPrefix(path, s.root+"/") {
-		return fmt.Errorf("%w: %s lies outside of the store %s", ErrStore, path, s.root)
-	}
-	f, err := os.CreateTemp(s.tmp(), "keep-*")
+	tmp, err := s.tempOf(path)
 	if err != nil {
-		return storeError("create a file in", s.tmp(), err)
+		return err
+	}
+	f, err := os.CreateTemp(tmp, "keep-*")
+	if err != nil {
+		return storeError("create a file in", tmp, err)
 	}
 	defer func() {
 		if err != nil {
@@ -121,15 +123,23 @@ func syncDir(path string) error {
 	return storeError("make durable", path, errors.Join(err, d.Close()))
 }
 
-// Sync makes everything written to the store's file system durable: one
-// syncfs instead of an fsync per file.
+// Sync makes everything written to the store's file system durable, and to that
+// of the pool: one syncfs instead of an fsync per file.
 func (s *Store) Sync() error {
-	d, err := os.Open(s.root)
+	err := syncAt(s.root)
+	if err == nil && s.local != "" {
+		err = syncAt(s.local)
+	}
+	return err
+}
+
+func syncAt(path string) error {
+	d, err := os.Open(path)
 	if err != nil {
-		return storeError("open", s.root, err)
+		return storeError("open", path, err)
 	}
 	err = syncFileSystem(int(d.Fd()))
-	return storeError("make durable", s.root, errors.Join(err, d.Close()))
+	return storeError("make durable", path, errors.Join(err, d.Close()))
 }
 
 // MkdirAll makes path, a directory of the store, and its missing parents: 0755
@@ -138,10 +148,10 @@ func (s *Store) MkdirAll(path string) error {
 	if st, err := os.Stat(path); err == nil && st.IsDir() {
 		return nil
 	}
-	if path == s.root || !strings.HasPrefix(path, s.root+"/") {
+	if _, err := s.tempOf(path); err != nil {
 		return fmt.Errorf("%w: %s is not a directory below the store %s", ErrStore, path, s.root)
 	}
-	if parent := filepath.Dir(path); parent != s.root {
+	if parent := filepath.Dir(path); parent != s.root && parent != s.local {
 		if err := s.MkdirAll(parent); err != nil {
 			return err
 		}
@@ -150,11 +160,17 @@ func (s *Store) MkdirAll(path string) error {
 }
 
 // TempDir makes a fresh directory (0755) below tmp/ whose name begins with
-// kind. What is made in it can be published by rename.
+// kind, on the file system of the pool. Unless that is not the store's (UseLocal),
+// what is made in it can be published by rename.
 func (s *Store) TempDir(kind string) (string, error) {
-	dir, err := os.MkdirTemp(s.tmp(), kind+"-*")
+	return s.tempDir(s.localTmp(), kind)
+}
+
+// tempDir is TempDir below tmp, one of the two.
+func (s *Store) tempDir(tmp, kind string) (string, error) {
+	dir, err := os.MkdirTemp(tmp, kind+"-*")
 	if err != nil {
-		return "", storeError("create a directory in", s.tmp(), err)
+		return "", storeError("create a directory in", tmp, err)
 	}
 	if err := s.own(dir); err != nil {
 		return "", err
@@ -197,10 +213,14 @@ func (s *Store) PublishDir(ctx context.Context, staged, final string) error {
 func (s *Store) CleanTemp(olderThan time.Duration) (int, error) {
 	limit := time.Now().Add(-olderThan)
 	n, err := removeOld(s.tmp(), limit, func(name string) bool { return name != "locks" })
+	if s.local != "" {
+		k, lerr := removeOld(s.localTmp(), limit, func(string) bool { return true })
+		n, err = n+k, errors.Join(err, lerr)
+	}
 	m, err2 := removeOld(filepath.Join(s.root, "archives"), limit, func(name string) bool {
 		return strings.HasSuffix(name, ".part") || strings.HasSuffix(name, ".part.json")
 	})
-	k, err3 := removeOld(filepath.Join(s.root, "pool", "files"), limit, func(name string) bool { return strings.HasPrefix(name, probeName) })
+	k, err3 := removeOld(s.PoolDir("files"), limit, func(name string) bool { return strings.HasPrefix(name, probeName) })
 	removed, errs := n+m+k, []error{err, err2, err3}
 	parts, err := s.Parts()
 	errs = append(errs, err)

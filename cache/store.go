@@ -44,6 +44,8 @@ type Store struct {
 	sibling sync.Mutex
 	// absent: nothing was made at root.
 	absent bool
+	// local is where pool and tmp lie instead of in root; see UseLocal.
+	local string
 	// private is set in a part of a store that is one group's own.
 	private *private
 }

@@ -20,7 +20,7 @@ func (s *Store) ImportArchive(ctx context.Context, r io.Reader, src Source) (err
 	if ok, err := s.hasArchive(src); ok || err != nil {
 		return err
 	}
-	dir, err := s.TempDir("import")
+	dir, err := s.tempDir(s.tmp(), "import")
 	if err != nil {
 		return err
 	}

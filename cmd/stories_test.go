@@ -3,6 +3,7 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/cmd/hpcenv/cli"
 	"github.com/hpcenv/hpcenv/cmd/hpcenvd/serve"
+	"github.com/hpcenv/hpcenv/envs/image"
 	"github.com/hpcenv/hpcenv/envs/sandbox"
 	"github.com/hpcenv/hpcenv/hooks/helper"
 )
@@ -45,6 +47,8 @@ func TestStories(t *testing.T) {
 				return os.Geteuid() == 0, nil
 			case "sandbox":
 				return sandbox.New().Available() == nil, nil
+			case "mksquashfs":
+				return image.NewTool("").Available(context.Background()) == nil, nil
 			case "demo":
 				return demo()
 			}

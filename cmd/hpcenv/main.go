@@ -15,6 +15,7 @@ import (
 	"github.com/hpcenv/hpcenv/cmd/hpcenv/cli"
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/service"
+	"github.com/hpcenv/hpcenv/envs/image"
 	"github.com/hpcenv/hpcenv/envs/prepare"
 	"github.com/hpcenv/hpcenv/hooks/helper"
 	"github.com/hpcenv/hpcenv/hooks/wrapper"
@@ -47,6 +48,11 @@ func local(_ context.Context, store string) (api.Service, error) {
 		return nil, err
 	}
 	own := service.Own{Scripts: rules, Python: offer}
+	if d := os.Getenv("HPCENV_DELIVERY"); d != "" {
+		if own.Delivery, err = image.Parse(d); err != nil {
+			return nil, api.Errorf(api.ExitUsage, "HPCENV_DELIVERY: %v\nnext: name one of these", err)
+		}
+	}
 	if own.Mirrors, err = mirrors(); err != nil {
 		return nil, err
 	}

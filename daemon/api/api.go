@@ -134,6 +134,10 @@ type Environment struct {
 	Packages   int    `json:"packages"`
 	Files      int    `json:"files"`
 	Bytes      int64  `json:"bytes"`
+	// Deliveries are the forms in which it is published: tree, image; ImageBytes is the
+	// size of its image.
+	Deliveries []string `json:"deliveries,omitempty"`
+	ImageBytes int64    `json:"image_bytes,omitempty"`
 	// Cost of making it; nil = not noted.
 	Cost *Cost `json:"cost,omitempty"`
 	// New: this request made it. Only in a PrepareResult.
@@ -162,6 +166,8 @@ type PlatformDetail struct {
 	Scripts  []Script `json:"scripts,omitempty"`
 	Degraded bool     `json:"degraded,omitempty"`
 	Notes    []string `json:"notes,omitempty"`
+	// Image tells of the image; nil = there is none.
+	Image *Image `json:"image,omitempty"`
 	// ByteCode tells of the compiled files; nil = there is no python.
 	ByteCode *ByteCode `json:"byte_code,omitempty"`
 	// SiteBuilds are what the site compiled on its nodes for it.
@@ -181,6 +187,8 @@ type (
 	Script = making.Script
 	// Package is a locked package.
 	Package = making.Package
+	// Image is an environment as one file.
+	Image = making.Image
 )
 
 // Status of a service.

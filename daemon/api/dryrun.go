@@ -29,9 +29,11 @@ type DryRunEnvironment struct {
 	Name     string `json:"name"`
 	Platform string `json:"platform"`
 	New      bool   `json:"new"`
-	// Inodes and Bytes that the tree of a new one takes.
-	Inodes int   `json:"inodes"`
-	Bytes  int64 `json:"bytes"`
+	// Delivery is how a new one is published: tree, image or both; "" = tree. Inodes and
+	// Bytes are what that takes; the size of an image is a guess.
+	Delivery string `json:"delivery,omitempty"`
+	Inodes   int    `json:"inodes"`
+	Bytes    int64  `json:"bytes"`
 	// Estimated: not all its packages are in the store (conflicts and scripts are
 	// not known then), or Python sources are yet to be compiled.
 	Estimated      bool     `json:"estimated"`

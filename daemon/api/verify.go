@@ -1,19 +1,20 @@
 package api
 
-// Verification is what the published trees of an environment are, and what they
-// should be.
+// Verification is what the published trees and images of an environment are, and
+// what they should be.
 type Verification struct {
 	ID        string             `json:"id"`
 	Same      bool               `json:"same"`
 	Platforms []VerifiedPlatform `json:"platforms"`
 }
 
-// VerifiedPlatform is the tree of one platform.
+// VerifiedPlatform is the tree, or the image, of one platform.
 type VerifiedPlatform struct {
 	Platform    string `json:"platform"`
 	Environment string `json:"environment"`
-	// Tree is the directory that was read.
-	Tree string `json:"tree"`
+	// Delivery is tree or image, and Tree the directory or file that was read.
+	Delivery string `json:"delivery"`
+	Tree     string `json:"tree"`
 	// Same: it is what it should be, as far as is known.
 	Same bool `json:"same"`
 	// TreeDigest of what was read; MetaDigest as noted when it was made;

@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
 
+	"github.com/hpcenv/hpcenv/envs/image"
 	"github.com/hpcenv/hpcenv/envs/pyenv"
 	"github.com/hpcenv/hpcenv/envs/python"
 	"github.com/hpcenv/hpcenv/envs/sitebuild"
@@ -53,6 +54,11 @@ type Config struct {
 	AllowRoot bool `mapstructure:"allow_root"`
 	// ByteCode: environments get compiled Python files (needs bubblewrap).
 	ByteCode bool `mapstructure:"byte_code"`
+	// Delivery is how environments are published: tree, image (needs mksquashfs) or both.
+	Delivery string `mapstructure:"delivery"`
+	// BuildDir is where environments are built and packages lie unpacked if Delivery is
+	// image: a directory of this host's own disk.
+	BuildDir string `mapstructure:"build_dir"`
 	// LogLevel is debug, info, warn or error.
 	LogLevel string `mapstructure:"log_level"`
 
@@ -172,6 +178,8 @@ var defaults = map[string]any{
 	"clusters":              []string{},
 	"allow_root":            false,
 	"byte_code":             true,
+	"delivery":              string(image.ClusterDefault),
+	"build_dir":             "/var/lib/hpcenv/build",
 	"log_level":             "info",
 	"interpreters":          []python.Interpreter{},
 	"glibc":                 pyenv.DefaultGlibc,
@@ -329,6 +337,8 @@ func (c *Config) check() error {
 		}
 	}
 	switch {
+	case !filepath.IsAbs(c.BuildDir):
+		return bad("build_dir", "%q is not an absolute path", c.BuildDir)
 	case len(c.Platforms) == 0:
 		return bad("platforms", "at least one is needed")
 	case c.Fetch.Parallel < 1 || c.Fetch.Parallel > 256:
@@ -349,6 +359,9 @@ func (c *Config) check() error {
 		return bad("scripts", "time is at least 1s, memory_mb 64, processes 4, disk_mb and files 1")
 	case !slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel):
 		return bad("log_level", "%q is not debug, info, warn or error", c.LogLevel)
+	}
+	if _, err := image.Parse(c.Delivery); err != nil {
+		return bad("delivery", "%v", err)
 	}
 	if err := c.Offer().Check(); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)

@@ -39,7 +39,7 @@ func TestLaterWins(t *testing.T) {
 	}
 	want := &Config{
 		Store: "/file", Socket: "/run/hpcenv/hpcenvd.sock", PrefixRoot: "/flag/e", Platforms: []string{"linux-64"}, Clusters: []string{},
-		ByteCode: true, LogLevel: "info", Interpreters: []python.Interpreter{}, Glibc: "2.28", Fetch: Fetch{Allow: []string{"10.0.0.1:80"}, Parallel: 5, Mirrors: []MirrorRule{}, Buckets: []Bucket{}}, Inventory: Inventory{Refresh: 90 * time.Second}, Tmp: Tmp{Keep: 48 * time.Hour},
+		ByteCode: true, Delivery: "tree", BuildDir: "/var/lib/hpcenv/build", LogLevel: "info", Interpreters: []python.Interpreter{}, Glibc: "2.28", Fetch: Fetch{Allow: []string{"10.0.0.1:80"}, Parallel: 5, Mirrors: []MirrorRule{}, Buckets: []Bucket{}}, Inventory: Inventory{Refresh: 90 * time.Second}, Tmp: Tmp{Keep: 48 * time.Hour},
 		Selection: Selection{Rules: []selection.Rule{}, CUDATable: CUDATablePath}, SiteBuilds: []sitebuild.Declaration{},
 		Scripts: Scripts{Allow: []ScriptRule{}, JobPlatforms: []string{}, Wait: time.Hour, OnFailure: "degrade", Time: 10 * time.Minute, MemoryMB: 4096, Processes: 128, DiskMB: 4096, Files: 200_000},
 	}
@@ -114,6 +114,28 @@ func TestSiteBuilds(t *testing.T) {
 	d := c.SiteBuilds[0]
 	if d.Name != "mpi" || d.Time != 90*time.Second || d.Nodes[0].Sbatch[0] != "--partition=all" || d.Variables[0].Value != "${overlay}/x" {
 		t.Errorf("%+v", d)
+	}
+}
+
+// The declarations in the administrators' guide are ones that can be used.
+func TestTheGuide(t *testing.T) {
+	data, err := os.ReadFile("../../contrib/administrators.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, found := strings.Cut(string(data), "## Site builds\n")
+	if !found {
+		t.Fatal("no site builds in the guide")
+	}
+	_, example, _ = strings.Cut(example, "    scripts:\n")
+	example, _, _ = strings.Cut(example, "\n\n")
+	example = strings.ReplaceAll("store: /s\nscripts:\n"+strings.ReplaceAll("\n"+example, "\n    ", "\n"), "…", strings.Repeat("ab", 32))
+	c, err := load(t, example, nil)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, example)
+	}
+	if len(c.SiteBuilds) != 2 || c.SiteBuilds[0].Conduit != "ofi" || c.SiteBuilds[1].Nodes[1].Platform != "linux-aarch64" || c.SiteBuilds[0].Time != 20*time.Minute {
+		t.Errorf("%+v", c.SiteBuilds)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/activation"
 	"github.com/hpcenv/hpcenv/envs/bundle"
+	"github.com/hpcenv/hpcenv/envs/image"
 	"github.com/hpcenv/hpcenv/envs/linkscript"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/materialize"
@@ -88,6 +89,8 @@ func next(err error, code int) string {
 		return "install bubblewrap where the environment is made and allow user name spaces there, or take the package out of the scripts that are allowed"
 	case errors.Is(err, materialize.ErrScript):
 		return "take the package out of the scripts that are allowed, or let failed scripts degrade the environment (scripts.on_failure)"
+	case errors.Is(err, image.ErrRoom):
+		return "make room there, then the same command again: what was fetched is kept"
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		return "free space, inodes or quota there, then the same command again: what was fetched is kept"
 	case errors.As(err, &listed) && errors.Is(err, cache.ErrIntegrity):
@@ -199,7 +202,7 @@ func code(err error) int {
 		return api.ExitNoFit
 	case errors.Is(err, context.DeadlineExceeded):
 		return api.ExitLate
-	case errors.Is(err, cache.ErrStore):
+	case errors.Is(err, cache.ErrStore), errors.Is(err, image.ErrRoom):
 		return api.ExitUnreachable
 	}
 	return api.ExitFailed

@@ -16,7 +16,7 @@ func dryRun(d *prepare.DryRun) *api.DryRun {
 	}
 	for _, e := range d.Environments {
 		out.Environments = append(out.Environments, api.DryRunEnvironment{
-			ID: e.ID, Name: e.Name, Platform: e.Platform, New: e.New, Inodes: e.Inodes, Bytes: e.Bytes,
+			ID: e.ID, Name: e.Name, Platform: e.Platform, New: e.New, Delivery: string(e.Delivery), Inodes: e.Inodes, Bytes: e.Bytes,
 			Estimated: e.Estimated, Conflicts: conflicts(e.Conflicts), SkippedScripts: e.SkippedScripts,
 		})
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/envs/image"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/materialize"
 	"github.com/hpcenv/hpcenv/envs/sitebuild"
@@ -139,6 +140,9 @@ func detail(m described) api.PlatformDetail {
 		p.URL = lockfile.RedactURL(p.URL)
 		d.PackageList = append(d.PackageList, p)
 	}
+	if m.Delivered.WantsImage() {
+		d.Image = m.Image
+	}
 	d.Conflicts = conflicts(m.Conflicts)
 	d.ByteCode = byteCode(m.Meta)
 	d.Needs, d.NeedsUnknown = needsOf(m)
@@ -174,7 +178,13 @@ type described struct {
 func environment(m described) api.Environment {
 	e := api.Environment{
 		ID: m.ID, Name: m.Environment, Platform: m.Platform, LockDigest: m.LockDigest, Prefix: m.Prefix, TreeDigest: m.TreeDigest,
-		Packages: len(m.Packages), Files: m.Files, Bytes: m.Bytes, Cost: m.Cost,
+		Packages: len(m.Packages), Files: m.Files, Bytes: m.Bytes, Cost: m.Cost, Deliveries: []string{},
+	}
+	if m.Delivered.WantsTree() {
+		e.Deliveries = append(e.Deliveries, string(image.Tree))
+	}
+	if m.Delivered.WantsImage() {
+		e.Deliveries, e.ImageBytes = append(e.Deliveries, string(image.Image)), m.Image.Size
 	}
 	// The tree's own times are fixed; its description was written when it was made.
 	if st, err := os.Stat(m.in.MetaPath(m.ID, m.Platform)); err == nil {
@@ -203,20 +213,37 @@ func published(ctx context.Context, parts []*cache.Store, idPrefix string) ([]de
 	return out, nil
 }
 
-func publishedIn(ctx context.Context, store *cache.Store, idPrefix string) ([]described, error) {
-	var out []described
-	for _, platform := range store.Format().Platforms {
-		dir := filepath.Join(store.Root(), "trees", platform)
+// idsIn are the names below which trees and images of a platform are published, each
+// once and sorted.
+func idsIn(store *cache.Store, platform string) (ids []string, err error) {
+	for _, dir := range []string{filepath.Dir(store.TreePath(platform, "id")), filepath.Dir(store.ImagePath(platform, "id"))} {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
 			return nil, fmt.Errorf("%w: list %s: %w", cache.ErrStore, dir, err)
 		}
 		for _, e := range entries {
+			name, isImage := strings.CutSuffix(e.Name(), cache.ImageSuffix)
+			if e.IsDir() != isImage {
+				ids = append(ids, name)
+			}
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+func publishedIn(ctx context.Context, store *cache.Store, idPrefix string) ([]described, error) {
+	var out []described
+	for _, platform := range store.Format().Platforms {
+		ids, err := idsIn(store, platform)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
-			id := e.Name()
-			if !e.IsDir() || !strings.HasPrefix(id, idPrefix) {
+			if !strings.HasPrefix(id, idPrefix) {
 				continue
 			}
 			m, err := materialize.Published(store, id, platform)

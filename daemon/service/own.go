@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"github.com/hpcenv/hpcenv/cache/mirror"
 	"github.com/hpcenv/hpcenv/cache/remote"
 	"github.com/hpcenv/hpcenv/daemon/inventory"
+	"github.com/hpcenv/hpcenv/envs/image"
 	"github.com/hpcenv/hpcenv/envs/prepare"
 	"github.com/hpcenv/hpcenv/envs/pyenv"
 	"github.com/hpcenv/hpcenv/envs/python"
@@ -21,6 +23,8 @@ import (
 type Own struct {
 	// Scripts are the packages whose link scripts the user wants run.
 	Scripts []prepare.ScriptRule
+	// Delivery is how environments are published; "" = image.OwnDefault.
+	Delivery image.Delivery
 	// Python is what the user lists for locks that name no Python; nil = nothing.
 	Python *pyenv.Offer
 	// Mirrors of the site.
@@ -84,7 +88,8 @@ func openOwn(root string, create func(string, cache.Format) (*cache.Store, error
 	var s *Service
 	fetcher := userFetcher(own, func() string { return s.project.Load().(string) })
 	s = New(Options{
-		Store: store, Fetcher: fetcher,
+		Delivery: cmp.Or(own.Delivery, image.OwnDefault),
+		Store:    store, Fetcher: fetcher,
 		Inventory: &inventory.Keeper{Store: store, HostOnly: true, ReadOnly: dry},
 		Embedded:  true,
 		Python:    own.Python,

@@ -13,6 +13,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/inventory"
 	"github.com/hpcenv/hpcenv/envs/bytecode"
+	"github.com/hpcenv/hpcenv/envs/image"
 	"github.com/hpcenv/hpcenv/envs/linkscript"
 	"github.com/hpcenv/hpcenv/envs/prepare"
 	"github.com/hpcenv/hpcenv/envs/pyenv"
@@ -42,6 +43,10 @@ type Options struct {
 	Parallel int
 	// NoByteCode: environments are made without compiled Python files.
 	NoByteCode bool
+	// Delivery is how environments are published; "" = as trees. Images makes images;
+	// nil = the host's mksquashfs.
+	Delivery image.Delivery
+	Images   *image.Tool
 	// Python is what is offered to locks that name no Python; nil = nothing.
 	Python *pyenv.Offer
 	// Scripts says which link scripts are run. Its Runner is the Service's own
@@ -71,6 +76,9 @@ func New(opts Options) *Service {
 	}
 	s := &Service{opts: opts, slots: fair.New(opts.Runs)}
 	s.project.Store("")
+	if opts.Images == nil {
+		opts.Images = image.NewTool("")
+	}
 	box := bytecode.NewSandbox()
 	if opts.Scripts.Runner == nil {
 		opts.Scripts.Runner = linkscript.NewLocal(box.Box)
@@ -82,7 +90,10 @@ func New(opts Options) *Service {
 		Store: opts.Store, Fetcher: opts.Fetcher, ClusterPlatforms: s.clusterPlatforms,
 		OpenLocal: opts.Embedded, Parallel: opts.Parallel, Program: "hpcenv " + Version(), Slot: s.slots.Acquire,
 		Shared: !opts.Embedded, NoByteCode: opts.NoByteCode, Sandbox: box, Scripts: opts.Scripts,
-		Python: opts.Python,
+		Python: opts.Python, Delivery: opts.Delivery, Images: opts.Images,
+	}
+	if opts.SiteBuilds != nil {
+		s.deps.BeforePublish = opts.SiteBuilds.Announce
 	}
 	return s
 }
@@ -145,7 +156,7 @@ func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report f
 	case err != nil:
 		return nil, OfLock(err, req.Lock)
 	}
-	built, err := s.siteBuilds(ctx, deps.Store, res, report)
+	built, err := s.siteBuilds(ctx, deps.Store, res, req.Offline, report)
 	if err != nil {
 		return nil, err
 	}

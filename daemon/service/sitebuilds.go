@@ -9,13 +9,15 @@ import (
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/envs/materialize"
 	"github.com/hpcenv/hpcenv/envs/prepare"
 	"github.com/hpcenv/hpcenv/envs/sitebuild"
 )
 
 // siteBuilds has the site's builds made for environments that were prepared, for all of
-// them at once: their jobs wait for nodes of different kinds. What failed is a note.
-func (s *Service) siteBuilds(ctx context.Context, store *cache.Store, res *prepare.Result, report func(api.Event)) ([]string, error) {
+// them at once: their jobs wait for nodes of different kinds. What failed is a note, and
+// so is what is missing where nothing may be asked of the network or of Slurm (offline).
+func (s *Service) siteBuilds(ctx context.Context, store *cache.Store, res *prepare.Result, offline bool, report func(api.Event)) ([]string, error) {
 	if s.opts.SiteBuilds == nil || res.DryRun != nil {
 		return nil, nil
 	}
@@ -30,7 +32,13 @@ func (s *Service) siteBuilds(ctx context.Context, store *cache.Store, res *prepa
 			seen[what] = true
 		}
 		work.Go(func() error {
-			said, err := s.opts.SiteBuilds.Ensure(ctx, store, e.Meta, func(text string) {
+			ensure := s.opts.SiteBuilds.Ensure
+			if offline {
+				ensure = func(_ context.Context, store *cache.Store, meta *materialize.Meta, _ func(string)) ([]string, error) {
+					return s.opts.SiteBuilds.Missing(store, meta)
+				}
+			}
+			said, err := ensure(ctx, store, e.Meta, func(text string) {
 				mu.Lock()
 				defer mu.Unlock()
 				report(api.Event{Type: api.EventNote, Text: text})

@@ -65,7 +65,7 @@ func (s *Script) text() int {
 
 // sbatchOptions are those that a site may choose nodes with. Others are refused by
 // both sides: the job is the build account's, not its daemon's.
-var sbatchOptions = []string{"--account", "--cluster-constraint", "--constraint", "--exclude", "--gres", "--nodelist", "--partition", "--qos", "--reservation"}
+var sbatchOptions = []string{"--account", "--constraint", "--exclude", "--gres", "--nodelist", "--partition", "--qos", "--reservation"}
 
 // CheckSbatch refuses arguments of sbatch that do more than choose nodes.
 func CheckSbatch(args []string) error {

@@ -34,6 +34,15 @@ func odd(info fs.FileInfo, owner uint32, readers fs.FileMode) string {
 	return ""
 }
 
+// OddFile says in words what is wrong with who may do what to a file of the store
+// that everybody with a way to it reads, and that belongs to owner. "" = nothing.
+func OddFile(info fs.FileInfo, owner uint32) string {
+	if uid := ownerOf(info); uid != owner {
+		return fmt.Sprintf("it belongs to uid %d, the store to uid %d", uid, owner)
+	}
+	return odd(info, owner, 0o777)
+}
+
 // ownerOf is the uid that a file belongs to.
 func ownerOf(info fs.FileInfo) uint32 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {

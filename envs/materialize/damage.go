@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 
 	"github.com/hpcenv/hpcenv/cache"
 )
@@ -49,7 +48,7 @@ func (p *Plan) Damage(ctx context.Context, store *cache.Store, diffs []Differenc
 		// A package's own file is named by its manifest, byte-code by a table.
 		origin := store.ManifestPath(p.Packages[op.Owner].Manifest.SHA256)
 		if p.compiled(op) {
-			origin = filepath.Join(store.Root(), "pool", "pyc")
+			origin = store.PoolDir("pyc")
 		}
 		lines = append(lines, fmt.Sprintf("%s of %s: the pool's file %s %s; remove it and %s", op.Path, label(p.Packages[op.Owner]), file, what, origin))
 	}

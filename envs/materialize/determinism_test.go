@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hpcenv/hpcenv/envs/image"
 	"github.com/hpcenv/hpcenv/envs/materialize"
 	"github.com/hpcenv/hpcenv/internal/condatest"
 )
@@ -34,8 +35,8 @@ type circumstance struct {
 
 const circumstanceVariable = "HPCENV_TEST_CIRCUMSTANCE"
 
-// TestSameTreeWhoeverMakesIt: the same packages make the same tree whoever makes it,
-// where, when and how fast.
+// TestSameTreeWhoeverMakesIt: the same packages make the same tree, and an image with
+// the same bytes, whoever makes it, where, when and how fast.
 func TestSameTreeWhoeverMakesIt(t *testing.T) {
 	if text := os.Getenv(circumstanceVariable); text != "" {
 		actUnder(t, text)
@@ -110,7 +111,7 @@ func TestSameTreeWhoeverMakesIt(t *testing.T) {
 				want = got
 			}
 			if got == "" || got != want {
-				t.Errorf("tree digest %q, want %q", got, want)
+				t.Errorf("digests of tree and image %q, want %q", got, want)
 			}
 		})
 	}
@@ -157,15 +158,23 @@ func actUnder(t *testing.T, text string) {
 	}
 	req := request(pkgs)
 	req.Workers = c.Workers
+	if req.Images = image.NewTool(""); req.Images.Available(t.Context()) == nil {
+		req.Images.UseProcessors(c.Workers)
+		req.Delivery = image.Both
+	}
 	meta, _, err := materialize.Materialize(t.Context(), s, req)
 	if err != nil {
 		t.Fatal(err)
+	}
+	bytes := "no mksquashfs on this host"
+	if meta.Image != nil {
+		bytes = meta.Image.SHA256
 	}
 	got, err := materialize.TreeDigest(s.TreePath(testPlatform, testID))
 	if err != nil || got != meta.TreeDigest {
 		t.Fatalf("the tree has digest %s, %v; meta has %s", got, err, meta.TreeDigest)
 	}
-	fmt.Printf("zone %s uid %d\ndigest %s\n", time.Local, os.Getuid(), got)
+	fmt.Printf("zone %s uid %d\ndigest %s image %s\n", time.Local, os.Getuid(), got, bytes)
 }
 
 // copyProgram puts this program where every account can run it.

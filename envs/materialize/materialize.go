@@ -17,6 +17,7 @@ import (
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/envs/activation"
 	"github.com/hpcenv/hpcenv/envs/bytecode"
+	"github.com/hpcenv/hpcenv/envs/image"
 	"github.com/hpcenv/hpcenv/envs/linkscript"
 )
 
@@ -43,6 +44,13 @@ type Request struct {
 	Scripts      linkscript.Runner
 	ScriptLimits linkscript.Limits
 	RefuseFailed bool
+	// Delivery is how it is published ("" = tree), and Images makes images;
+	// used for those only.
+	Delivery image.Delivery
+	Images   *image.Tool
+	// FromTree: Packages are not given, since all that is wanted can be made of the
+	// published tree; it is an error of class cache.ErrNotFound if that is gone.
+	FromTree bool
 	// Workers is how many goroutines write; 0 = one per CPU, at least 4, since
 	// shared storage answers slowly and in parallel.
 	Workers int
@@ -53,25 +61,33 @@ type Request struct {
 	// called once if another process is at the same work.
 	Progress func(done, total int)
 	OnWait   func()
+	// BeforePublish (may be nil) is called with the Meta of an environment that is made,
+	// before anybody can see it; its error ends the work.
+	BeforePublish func(context.Context, *Meta) error
 	// OnMade (may be nil) is called with the plan of an environment that this call made
 	// and published.
 	OnMade func(*Plan)
+	// OnStaged (may be nil) is called, before an environment is published as an image
+	// alone, while its tree is still to be read at root. Its error ends the making.
+	OnStaged func(p *Plan, m *Meta, root string) error
 	// Provenance is noted in the Meta.
 	Provenance json.RawMessage
 }
 
-// Materialize makes and publishes an environment's tree, unless it is there. It
-// returns the environment's Meta and whether this call did the work. Of callers
-// that ask for the same at once, in any process, one works and the others wait.
+// Materialize makes and publishes an environment in the form of req.Delivery, unless
+// it is there; what is there in another form serves to make it, as far as it can
+// (see derive.go). It returns the environment's Meta and whether this call did the
+// work. Of callers that ask for the same at once, in any process, one works and the
+// others wait.
 //
-// The Meta is published before the tree: a published tree always has its Meta,
-// while a Meta without a tree is that of an unfinished run and means nothing.
-// Readers therefore look for the tree first (Published does).
+// The Meta is published before tree and image: what is published always has its Meta,
+// while a Meta without either is that of an unfinished run and means nothing.
+// Readers therefore look for tree and image first (Published does).
 func Materialize(ctx context.Context, store *cache.Store, req Request) (*Meta, bool, error) {
 	if err := req.check(store); err != nil {
 		return nil, false, err
 	}
-	meta, err := Published(store, req.ID, req.Platform)
+	meta, err := PublishedAs(store, req.ID, req.Platform, req.Delivery)
 	if err == nil || !errors.Is(err, cache.ErrNotFound) {
 		return meta, false, err
 	}
@@ -97,93 +113,103 @@ func (req *Request) check(store *cache.Store) error {
 	if platforms := store.Format().Platforms; !slices.Contains(platforms, req.Platform) {
 		return fmt.Errorf("platform %q is not one of this store's (%v): %w", req.Platform, platforms, ErrUnlinkable)
 	}
+	if req.Delivery.WantsTree() && store.BuildsApart() {
+		return fmt.Errorf("%w: environments are built in %s, so that only images can be published in %s, no trees; next: choose the delivery image", cache.ErrStore, store.Builds(), store.Root())
+	}
 	return nil
-}
-
-// Published reads the Meta of a published tree; cache.ErrNotFound if there is no
-// tree.
-func Published(store *cache.Store, id, platform string) (*Meta, error) {
-	tree := store.TreePath(platform, id)
-	if _, err := os.Lstat(tree); errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("environment %s for %s: %w", id, platform, cache.ErrNotFound)
-	} else if err != nil {
-		return nil, fmt.Errorf("%w: look at %s: %w", cache.ErrStore, tree, err)
-	}
-	path := store.MetaPath(id, platform)
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("%w: environment %s is published but its %s cannot be read: %w; next: remove %s and prepare again", cache.ErrStore, id, path, err, tree)
-	}
-	var m Meta
-	if err := json.Unmarshal(data, &m); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w; next: remove %s and prepare again", cache.ErrStore, path, err, tree)
-	}
-	if m.ID != id || m.Platform != platform {
-		return nil, fmt.Errorf("%w: %s describes another environment, %q for %q; next: remove %s and prepare again", cache.ErrStore, path, m.ID, m.Platform, tree)
-	}
-	if m.Version != MetaVersion {
-		return nil, fmt.Errorf("%w: %s is of version %d, this program reads %d; use the program that the store's owner uses", cache.ErrStore, path, m.Version, MetaVersion)
-	}
-	return &m, nil
 }
 
 func materializeLocked(ctx context.Context, store *cache.Store, req Request) (meta *Meta, made bool, err error) {
 	// Another process may have been faster while this one waited.
-	if meta, err := Published(store, req.ID, req.Platform); err == nil || !errors.Is(err, cache.ErrNotFound) {
-		return meta, false, err
-	}
-	prefix := store.Prefix(req.Platform, req.ID)
-	plan, err := NewPlan(prefix, req.Platform, req.Packages, req.Options)
-	if err != nil {
+	have, err := Published(store, req.ID, req.Platform)
+	switch {
+	case err == nil && have.delivers(req.Delivery):
+		return have, false, nil
+	case err == nil && have.Delivered.WantsTree():
+		meta, err = deriveImage(ctx, store, &req, have)
+		return meta, err == nil, err
+	case err == nil, errors.Is(err, cache.ErrNotFound):
+	default:
 		return nil, false, err
 	}
-	if err := req.canRunScripts(plan); err != nil {
-		return nil, false, err
+	if req.FromTree {
+		return nil, false, fmt.Errorf("its tree, of which an image was to be made, is gone: %w; next: prepare again", cache.ErrNotFound)
 	}
 	staging, err := store.TempDir("env")
 	if err != nil {
 		return nil, false, err
 	}
 	defer func() {
-		// After success the directory has been renamed away.
+		// A published tree has been renamed away.
 		if rerr := os.RemoveAll(staging); rerr != nil && err == nil {
 			err = fmt.Errorf("%w: remove %s: %w", cache.ErrStore, staging, rerr)
 		}
 	}()
-	workers := req.Workers
-	if workers <= 0 {
-		workers = max(4, runtime.GOMAXPROCS(0))
-	}
-	code, err := compile(ctx, store, plan, &req)
+	meta, plan, err := stage(ctx, store, &req, staging)
 	if err != nil {
 		return nil, false, err
 	}
-	tree, err := plan.write(ctx, store, staging, workers, req.Progress)
-	if err != nil {
-		return nil, false, err
-	}
-	tree, scripts, err := runScripts(ctx, store, plan, &req, staging, tree)
-	if err != nil {
-		return nil, false, err
-	}
-	meta = newMeta(req, plan, tree.result())
-	meta.ByteCode, meta.Scripts, meta.AllowedScripts = code, scripts, req.Options.Scripts
-	meta.Degraded = slices.ContainsFunc(scripts, func(s ScriptResult) bool { return s.Failed != "" })
-	if req.Static != nil {
-		if meta.Activation, err = req.Static(staging, prefix); err != nil {
-			return nil, false, fmt.Errorf("activation: %w", err)
+	if req.OnStaged != nil && !req.Delivery.WantsTree() {
+		if err := req.OnStaged(plan, meta, staging); err != nil {
+			return nil, false, err
 		}
 	}
-	if err := saveMeta(store, meta); err != nil {
-		return nil, false, err
+	if req.BeforePublish != nil {
+		if err := req.BeforePublish(ctx, meta); err != nil {
+			return nil, false, err
+		}
 	}
-	if err := store.PublishDir(ctx, staging, store.TreePath(req.Platform, req.ID)); err != nil {
+	if err := publish(ctx, store, &req, have, meta, staging); err != nil {
 		return nil, false, err
 	}
 	if req.OnMade != nil {
 		req.OnMade(plan)
 	}
 	return meta, true, nil
+}
+
+// stage makes the tree in staging, an empty directory, and returns its description
+// and its plan.
+func stage(ctx context.Context, store *cache.Store, req *Request, staging string) (*Meta, *Plan, error) {
+	prefix := store.Prefix(req.Platform, req.ID)
+	plan, err := NewPlan(prefix, req.Platform, req.Packages, req.Options)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := req.canRunScripts(plan); err != nil {
+		return nil, nil, err
+	}
+	workers := req.Workers
+	if workers <= 0 {
+		workers = max(4, runtime.GOMAXPROCS(0))
+	}
+	code, err := compile(ctx, store, plan, req)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := req.hasRoom(ctx, store, plan); err != nil {
+		return nil, nil, err
+	}
+	tree, err := plan.write(ctx, store, staging, workers, req.Progress)
+	if err != nil {
+		return nil, nil, err
+	}
+	tree, scripts, err := runScripts(ctx, store, plan, req, staging, tree)
+	if err != nil {
+		return nil, nil, err
+	}
+	meta := newMeta(*req, plan, tree.result())
+	meta.ByteCode, meta.Scripts, meta.AllowedScripts = code, scripts, req.Options.Scripts
+	meta.Degraded = slices.ContainsFunc(scripts, func(s ScriptResult) bool { return s.Failed != "" })
+	if !req.Delivery.WantsTree() {
+		meta.Cost = nil // what is staged does not stay
+	}
+	if req.Static != nil {
+		if meta.Activation, err = req.Static(staging, prefix); err != nil {
+			return nil, nil, fmt.Errorf("activation: %w", err)
+		}
+	}
+	return meta, plan, nil
 }
 
 // newMeta fills in what is known of the environment, its activation excepted.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/envs/activation"
+	"github.com/hpcenv/hpcenv/envs/image"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/internal/making"
 )
@@ -53,6 +54,11 @@ type Meta struct {
 	// Bytes of all files; BytesNew of those not shared with the pool.
 	Bytes    int64 `json:"bytes"`
 	BytesNew int64 `json:"bytes_new"`
+	// Image is the published image; nil = there is none. (What is delivered, Delivered
+	// says: a run that was killed may have left a record without its image.)
+	Image *image.Record `json:"image,omitempty"`
+	// Delivered says in which forms it is published; Published fills it in.
+	Delivered image.Delivery `json:"-"`
 	// Cost is what making it took of the store's file system; nil = not noted.
 	Cost *Cost `json:"cost,omitempty"`
 	// Packages of the environment.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/hpcenv/hpcenv/cache"
+	"github.com/hpcenv/hpcenv/envs/image"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/lockinfo"
 	"github.com/hpcenv/hpcenv/envs/materialize"
@@ -43,8 +44,10 @@ type Fetch struct {
 type DryEnvironment struct {
 	Name, Platform, ID string
 	New                bool
-	// Inodes and Bytes of a new one's tree; contents that it shares with the
-	// pool do not count.
+	// Delivery is how it is published: its tree, an image, or both.
+	Delivery image.Delivery
+	// Inodes and Bytes of a new one's tree, contents that it shares with the pool not
+	// counted, and of its image, whose size is a guess.
 	Inodes int
 	Bytes  int64
 	// Estimated: not all its packages are in the store (conflicts and skipped
@@ -71,6 +74,10 @@ func (r *run) dryRun(targets []target, need *shelf, missing []locked, res *Resul
 		location, _, _ := p.where()
 		d.Fetch = append(d.Fetch, Fetch{Name: p.dist(), SHA256: p.sha256(), URL: lockfile.RedactURL(location), Size: p.size()})
 		size, files := r.guess(p)
+		if r.deps.Store.BuildsApart() { // the pool is on another disk
+			d.Inodes, d.Bytes = d.Inodes+1, d.Bytes+size
+			continue
+		}
 		// The archive, the manifest, and the contents.
 		d.Inodes += 2 + files
 		if !p.modules() {
@@ -88,14 +95,17 @@ func (r *run) dryRun(targets []target, need *shelf, missing []locked, res *Resul
 		if e.Meta != nil {
 			continue // see readyDry
 		}
-		out, err := r.dryTarget(t, need, method)
+		out, err := r.dryTarget(t, need, method, e.derived)
 		if err != nil {
 			return fmt.Errorf("environment %s for %s: %w", t.env, t.subdir, err)
 		}
 		key := t.subdir + "/" + t.id
 		if !made[key] {
 			made[key] = true
-			d.Inodes += out.Inodes + 3 // its description in meta/, and what it asks of a node
+			d.Inodes += out.Inodes
+			if e.derived == nil {
+				d.Inodes += 3 // its description in meta/, and what it asks of a node
+			}
 			d.Bytes += out.Bytes
 			d.Estimated = d.Estimated || out.Estimated
 		}
@@ -120,8 +130,12 @@ func readyDry(res *Result) {
 }
 
 // dryTarget is exact if all packages are in the store.
-func (r *run) dryTarget(t target, need *shelf, method string) (*DryEnvironment, error) {
-	out := &DryEnvironment{Name: t.env, Platform: t.subdir, ID: t.id, New: true}
+func (r *run) dryTarget(t target, need *shelf, method string, derived *materialize.Meta) (*DryEnvironment, error) {
+	out := &DryEnvironment{Name: t.env, Platform: t.subdir, ID: t.id, New: true, Delivery: r.deps.Delivery}
+	if derived != nil {
+		out.addImage(derived.Bytes, true)
+		return out, nil
+	}
 	var packages []materialize.Package
 	all := archives(t.platform)
 	for _, p := range all {
@@ -131,6 +145,9 @@ func (r *run) dryTarget(t target, need *shelf, method string) (*DryEnvironment, 
 	}
 	if len(packages) < len(all) {
 		r.guessTree(t, packages, method, out)
+		if r.deps.Delivery.WantsImage() {
+			out.addImage(r.guessBytes(t, packages), !r.deps.Delivery.WantsTree())
+		}
 		return out, nil
 	}
 	plan, err := materialize.NewPlan(r.deps.Store.Prefix(t.subdir, t.id), t.subdir, packages, options(r.byteCode, t.scripts))
@@ -145,8 +162,38 @@ func (r *run) dryTarget(t target, need *shelf, method string) (*DryEnvironment, 
 		return nil, err
 	}
 	out.Inodes, out.Bytes = out.Inodes+cost.Inodes, out.Bytes+cost.Bytes
+	if r.deps.Delivery.WantsImage() {
+		out.addImage(plan.Bytes(), !r.deps.Delivery.WantsTree())
+	}
 	out.Conflicts, out.SkippedScripts = plan.Conflicts, plan.SkippedScripts
 	return out, nil
+}
+
+// addImage adds the image of files of so many bytes; alone: nothing else is published.
+func (d *DryEnvironment) addImage(bytes int64, alone bool) {
+	if alone {
+		d.Inodes, d.Bytes = 0, 0
+	}
+	d.Inodes, d.Bytes, d.Estimated = d.Inodes+1, d.Bytes+image.Guess(bytes), true
+}
+
+// guessBytes is how many bytes the files of a target have, of which some packages are
+// known.
+func (r *run) guessBytes(t target, known []materialize.Package) (bytes int64) {
+	is := map[string]bool{}
+	for _, p := range known {
+		is[p.Manifest.SHA256] = true
+		for _, e := range p.Manifest.Entries {
+			bytes += e.Size
+		}
+	}
+	for _, p := range archives(t.platform) {
+		if !is[p.sha256()] {
+			size, _ := r.guess(p)
+			bytes += int64(float64(size) * unpackedPerPacked)
+		}
+	}
+	return bytes
 }
 
 // dryByteCode puts the byte-code that the store knows into the plan, or reckons
@@ -261,7 +308,7 @@ func (r *run) around(contents int) (inodes int, bytes int64) {
 			inodes += 1 + n
 		}
 	}
-	there, err := os.ReadDir(filepath.Join(store.Root(), "pool", "files"))
+	there, err := os.ReadDir(store.PoolDir("files"))
 	if err != nil {
 		there = nil // a store that is not there yet
 	}

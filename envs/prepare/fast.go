@@ -43,7 +43,7 @@ func (r *run) again(ctx context.Context, platforms []string) (*Result, error) {
 			if _, bad := env.Problems[subdir]; bad {
 				return nil, nil
 			}
-			meta, err := materialize.Published(r.deps.Store, env.ID, subdir)
+			meta, err := r.published(env.ID, subdir)
 			if errors.Is(err, cache.ErrNotFound) {
 				return nil, nil
 			}

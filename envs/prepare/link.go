@@ -19,18 +19,25 @@ func (r *run) build(ctx context.Context, targets []target, res *Result, save fun
 	need := &shelf{locked: map[string]locked{}, manifests: map[string]*cache.Manifest{}}
 	all := map[string]bool{}
 	for _, t := range targets {
-		meta, err := materialize.Published(r.deps.Store, t.id, t.subdir)
+		meta, err := r.published(t.id, t.subdir)
 		if err != nil && !errors.Is(err, cache.ErrNotFound) {
 			return err
 		}
-		res.Environments = append(res.Environments, Environment{Name: t.env, Platform: t.subdir, ID: t.id, Meta: meta, New: meta == nil})
+		e := Environment{Name: t.env, Platform: t.subdir, ID: t.id, Meta: meta, New: meta == nil}
+		if meta == nil {
+			if e.derived, err = r.derivable(t.id, t.subdir); err != nil {
+				return err
+			}
+		}
+		res.Environments = append(res.Environments, e)
+		needs := meta == nil && e.derived == nil
 		for _, p := range archives(t.platform) {
 			all[p.sha256()] = true
-			if meta == nil { // a published environment needs its packages no more
+			if needs { // a published environment needs its packages no more
 				need.locked[p.sha256()] = p
 			}
 		}
-		if meta == nil && r.byteCode {
+		if needs && r.byteCode {
 			for _, p := range compilerPackages(t.compiler) {
 				all[p.sha256()], need.locked[p.sha256()] = true, p
 			}
@@ -106,16 +113,20 @@ func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Ma
 		return fmt.Errorf("provenance: %w", err)
 	}
 	var packages []materialize.Package
-	for _, p := range archives(t.platform) {
-		packages = append(packages, p.pkg(manifests[p.sha256()]))
+	if out.derived == nil {
+		for _, p := range archives(t.platform) {
+			packages = append(packages, p.pkg(manifests[p.sha256()]))
+		}
 	}
 	if err := r.confirmScripts(ctx, t, packages); err != nil {
 		return fmt.Errorf("environment %q for %s: %w", t.env, t.subdir, err)
 	}
 	r.progress.send(Event{Type: EventLink, Environment: t.env, Platform: t.subdir})
 	var plan *materialize.Plan
+	told := false
 	meta, made, err := materialize.Materialize(ctx, r.deps.Store, materialize.Request{
 		ID: t.id, Platform: t.subdir, Environment: t.env, LockDigest: r.digest,
+		Delivery: r.deps.Delivery, Images: r.deps.Images, FromTree: out.derived != nil,
 		Packages: packages, Options: options(r.byteCode, t.scripts), Static: activation.FromTree, Provenance: provenance,
 		Python: interpreter(t.compiler, manifests), NoPython: t.noCompiler, Sandbox: r.deps.Sandbox,
 		Scripts: r.deps.Scripts.Runner, ScriptLimits: r.deps.Scripts.Limits, RefuseFailed: r.deps.Scripts.RefuseFailed,
@@ -123,12 +134,19 @@ func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Ma
 			r.progress.send(Event{Type: EventWait, Environment: t.env, Platform: t.subdir,
 				Text: fmt.Sprintf("%s for %s is being made by another request; waiting", t.env, t.subdir)})
 		},
-		OnMade: func(p *materialize.Plan) { plan = p },
+		BeforePublish: r.announce(),
+		OnMade:        func(p *materialize.Plan) { plan = p },
+		OnStaged: func(p *materialize.Plan, m *materialize.Meta, root string) error {
+			told = true
+			return r.needsIn(ctx, t.env, m, root, p, t.platform)
+		},
 	})
 	if err != nil {
 		return fmt.Errorf("environment %q for %s: %w", t.env, t.subdir, err)
 	}
-	if plan != nil {
+	if told {
+		// It was, while there was a tree.
+	} else if plan != nil {
 		err = r.needsOf(ctx, t.env, meta, plan, t.platform)
 	} else { // others made it, or died before they knew
 		err = r.needsOfOld(ctx, t.env, meta)
@@ -148,4 +166,14 @@ func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Ma
 	}
 	r.progress.send(Event{Type: EventPublished, Environment: t.env, Platform: t.subdir, New: made})
 	return nil
+}
+
+// announce is what Deps.BeforePublish says, for this store; nil = nothing.
+func (r *run) announce() func(context.Context, *materialize.Meta) error {
+	if r.deps.BeforePublish == nil {
+		return nil
+	}
+	return func(ctx context.Context, m *materialize.Meta) error {
+		return r.deps.BeforePublish(ctx, r.deps.Store, m)
+	}
 }

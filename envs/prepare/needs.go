@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/hpcenv/hpcenv/cache"
+	"github.com/hpcenv/hpcenv/envs/image"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/materialize"
 	"github.com/hpcenv/hpcenv/envs/needs"
@@ -42,7 +43,19 @@ func (r *run) needsOfOld(ctx context.Context, env string, meta *materialize.Meta
 // are.
 func (r *run) needsOf(ctx context.Context, env string, meta *materialize.Meta, plan *materialize.Plan, platform *lockfile.Platform) error {
 	store := r.deps.Store
-	in := &needs.Input{Store: store, Root: store.TreePath(meta.Platform, meta.ID), Prefix: meta.Prefix, Subdir: meta.Platform}
+	if meta.Delivered != image.Image {
+		return r.needsIn(ctx, env, meta, store.TreePath(meta.Platform, meta.ID), plan, platform)
+	}
+	// Whoever made the image did not come so far, or was an older release.
+	return materialize.WithUnpacked(ctx, store, meta, func(root string) error {
+		return r.needsIn(ctx, env, meta, root, plan, platform)
+	})
+}
+
+// needsIn is needsOf for an environment whose tree lies at root.
+func (r *run) needsIn(ctx context.Context, env string, meta *materialize.Meta, root string, plan *materialize.Plan, platform *lockfile.Platform) error {
+	store := r.deps.Store
+	in := &needs.Input{Store: store, Root: root, Prefix: meta.Prefix, Subdir: meta.Platform}
 	if plan != nil {
 		in.Files, in.Touched = filesOf(plan), plan.RunsScripts()
 	}

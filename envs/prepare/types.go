@@ -8,6 +8,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/envs/bytecode"
+	"github.com/hpcenv/hpcenv/envs/image"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/materialize"
 	"github.com/hpcenv/hpcenv/envs/pyenv"
@@ -85,6 +86,13 @@ type Deps struct {
 	Python *pyenv.Offer
 	// Scripts says which link scripts are run, and how.
 	Scripts Scripts
+	// BeforePublish (may be nil) is told of each environment that is made before anybody
+	// can see it; its error ends the work.
+	BeforePublish func(context.Context, *cache.Store, *materialize.Meta) error
+	// Delivery is the form in which environments are published ("" = tree), and Images
+	// makes images; nil = the host's mksquashfs, if one is needed.
+	Delivery image.Delivery
+	Images   *image.Tool
 	// Program names this program in provenance.
 	Program string
 }
@@ -146,6 +154,9 @@ type Environment struct {
 	Meta *materialize.Meta
 	// New: made by this Run.
 	New bool
+	// derived: what is missing is made of what is published, which this tells of; no
+	// package is needed.
+	derived *materialize.Meta
 }
 
 // Result is what a Run ended with.

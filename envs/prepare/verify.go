@@ -14,14 +14,17 @@ import (
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/envs/activation"
+	"github.com/hpcenv/hpcenv/envs/image"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/materialize"
 )
 
-// Verification is what a published tree is, and what it should be.
+// Verification is what a published tree or image is, and what it should be.
 type Verification struct {
-	// Root is the tree that was read.
-	Root string
+	// Delivery is which of the two (image.Tree or image.Image), and Root the directory
+	// or file that was read.
+	Delivery image.Delivery
+	Root     string
 	// TreeDigest of what was read, and MetaDigest that its description has.
 	TreeDigest, MetaDigest string
 	// PlanDigest is what the lock and its packages make of it; empty if that
@@ -33,7 +36,7 @@ type Verification struct {
 	// Differences of the tree from the plan, sorted by path, and those in who may
 	// read and write.
 	Differences []materialize.Difference
-	// Damage to the pool and to the tree's description that was found on the way,
+	// Damage to the pool, to the image as a file, and to the description that was found on the way,
 	// one line each.
 	Damage []string
 }
@@ -43,35 +46,71 @@ func (v *Verification) Same() bool {
 	return v.TreeDigest == v.MetaDigest && len(v.Differences) == 0 && len(v.Damage) == 0
 }
 
-// Verify reads the whole tree of a published environment and compares it with
-// its description and with the plan, which is made anew from the kept lock. It
-// writes nothing: whoever can read the store can verify.
+// Verify reads all of a published environment and compares it with its description
+// and with the plan, which is made anew from the kept lock: its tree, or the image
+// if there is no tree. It writes nothing in the store: whoever can read the store
+// can verify.
 func Verify(ctx context.Context, store *cache.Store, meta *materialize.Meta) (*Verification, error) {
-	v := &Verification{Root: store.TreePath(meta.Platform, meta.ID), MetaDigest: meta.TreeDigest}
+	plan, noPlan := planAgain(store, meta)
+	if meta.Delivered.WantsTree() {
+		return verifyTree(ctx, store, meta, plan, noPlan)
+	}
+	return verifyImage(ctx, store, meta, plan, noPlan)
+}
+
+// VerifyAll is Verify for each form in which an environment is published.
+func VerifyAll(ctx context.Context, store *cache.Store, meta *materialize.Meta) ([]*Verification, error) {
+	v, err := Verify(ctx, store, meta)
+	if err != nil {
+		return nil, err
+	}
+	out := []*Verification{v}
+	if meta.Delivered == image.Both {
+		only := *meta
+		only.Delivered = image.Image
+		if v, err = Verify(ctx, store, &only); err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+func verifyTree(ctx context.Context, store *cache.Store, meta *materialize.Meta, plan *materialize.Plan, noPlan error) (*Verification, error) {
+	v := &Verification{Delivery: image.Tree, Root: store.TreePath(meta.Platform, meta.ID), MetaDigest: meta.TreeDigest}
 	tree, err := materialize.ReadTree(ctx, v.Root)
 	if err != nil {
 		return nil, err
 	}
+	return v, v.compare(ctx, store, meta, tree, plan, noPlan, func() (activation.Static, error) {
+		return activation.FromTree(v.Root, store.Prefix(meta.Platform, meta.ID))
+	})
+}
+
+// compare fills in what follows from a tree that was read. plan may be nil; noPlan
+// then says why. static reads the activation from the tree.
+func (v *Verification) compare(ctx context.Context, store *cache.Store, meta *materialize.Meta, tree *materialize.Tree, plan *materialize.Plan, err error, static func() (activation.Static, error)) error {
 	v.TreeDigest = tree.Digest()
-	plan, err := planAgain(store, meta)
 	var want *materialize.Tree
+	var diffs []materialize.Difference
 	if err == nil {
 		want, err = plan.Tree(ctx, store)
 	}
 	switch {
 	case err == nil:
-		v.PlanDigest, v.Unknown, v.Differences = want.Digest(), want.Unknown(), tree.Differences(want)
+		diffs = tree.Differences(want)
+		v.PlanDigest, v.Unknown, v.Differences = want.Digest(), want.Unknown(), append(v.Differences, diffs...)
 	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	case errors.Is(err, cache.ErrIntegrity):
 		v.Damage, v.NoPlan = append(v.Damage, err.Error()), "the store is damaged"
 	default:
 		v.NoPlan = err.Error()
 	}
 	if plan != nil {
-		damage, err := plan.Damage(ctx, store, v.Differences)
+		damage, err := plan.Damage(ctx, store, diffs)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		v.Damage = append(v.Damage, damage...)
 	}
@@ -79,8 +118,8 @@ func Verify(ctx context.Context, store *cache.Store, meta *materialize.Meta) (*V
 	_, ofGroup := store.Group()
 	v.Differences = append(v.Differences, tree.Odd(ofGroup)...)
 	slices.SortStableFunc(v.Differences, func(a, b materialize.Difference) int { return strings.Compare(a.Path, b.Path) })
-	v.Damage = append(v.Damage, wrongMeta(store, meta, plan, v.TreeDigest == v.MetaDigest)...)
-	return v, nil
+	v.Damage = append(v.Damage, v.wrongMeta(store, meta, plan, static)...)
+	return nil
 }
 
 // changedCode tells of compiled files that no plan knows the content of and that
@@ -103,16 +142,16 @@ func changedCode(tree *materialize.Tree, meta *materialize.Meta) (out []material
 
 // wrongMeta compares a description with what can be told from tree and plan (nil =
 // there is none), if the tree is whole: jobs start by what it says.
-func wrongMeta(store *cache.Store, meta *materialize.Meta, plan *materialize.Plan, whole bool) (out []string) {
+func (v *Verification) wrongMeta(store *cache.Store, meta *materialize.Meta, plan *materialize.Plan, readStatic func() (activation.Static, error)) (out []string) {
 	wrong := func(what string) {
-		out = append(out, store.MetaPath(meta.ID, meta.Platform)+": "+what+"; remove it with the tree, and prepare again")
+		out = append(out, store.MetaPath(meta.ID, meta.Platform)+": "+what+"; remove it with the "+string(v.Delivery)+", and prepare again")
 	}
 	prefix := store.Prefix(meta.Platform, meta.ID)
 	if meta.Prefix != prefix {
 		wrong(fmt.Sprintf("it says that the prefix is %q, which is %q", meta.Prefix, prefix))
 	}
-	if whole {
-		static, err := activation.FromTree(store.TreePath(meta.Platform, meta.ID), prefix)
+	if v.TreeDigest == v.MetaDigest {
+		static, err := readStatic()
 		if err != nil {
 			wrong("what activation does cannot be read from the tree: " + err.Error())
 		} else if !sameJSON(static, meta.Activation) {

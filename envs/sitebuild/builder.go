@@ -80,6 +80,50 @@ func (b *Builder) Ensure(ctx context.Context, store *cache.Store, meta *material
 	return failures(store, rec, meta), nil
 }
 
+// Announce notes which builds an environment that is about to be published will get, so
+// that no submission takes it for complete before Ensure is through.
+func (b *Builder) Announce(ctx context.Context, store *cache.Store, meta *materialize.Meta) (err error) {
+	if _, private := store.Group(); private {
+		return nil
+	}
+	builds, err := b.applying(store, meta)
+	if errors.Is(err, ErrDeclaration) {
+		return nil // Ensure tells it
+	}
+	if err != nil || len(builds) == 0 {
+		return err
+	}
+	release, err := store.Lock(ctx, lockName(meta.ID, meta.Platform), nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	rec, err := b.read(store, meta)
+	if err != nil {
+		return err
+	}
+	if todo, err := reconcile(store, rec, builds, meta.Platform); err != nil || !todo {
+		return err
+	}
+	return rec.Save(store, meta.ID, meta.Platform)
+}
+
+// Missing are notes about what Ensure would build, for who may start nothing.
+func (b *Builder) Missing(store *cache.Store, meta *materialize.Meta) ([]string, error) {
+	builds, err := b.applying(store, meta)
+	if err != nil {
+		return []string{"site builds: " + err.Error() + "; next: tell the administrator"}, nil
+	}
+	rec, err := b.read(store, meta)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := reconcile(store, rec, builds, meta.Platform); err != nil {
+		return nil, err
+	}
+	return failures(store, rec, meta), nil
+}
+
 // Retry makes failed builds of an environment ones that Ensure tries again: that of a
 // name, or with "" all. It returns how many there were.
 func (b *Builder) Retry(ctx context.Context, store *cache.Store, id, platform, name string) (n int, err error) {
@@ -148,9 +192,14 @@ func reconcile(store *cache.Store, rec *Record, builds []*Build, platform string
 // failures are notes about what is not there.
 func failures(store *cache.Store, rec *Record, meta *materialize.Meta) (notes []string) {
 	for _, e := range rec.Builds {
-		if e.State != Built {
-			notes = append(notes, Problem(e, store.Root(), meta.Platform))
+		if e.State == Built {
+			continue
 		}
+		text := Problem(e, store.Root(), meta.Platform)
+		if e.State == Failed {
+			text += "; next: " + Next(e, meta.ID)
+		}
+		notes = append(notes, text)
 	}
 	return notes
 }
@@ -158,7 +207,7 @@ func failures(store *cache.Store, rec *Record, meta *materialize.Meta) (notes []
 // Problem is what to tell of a build that is not there, on a host where the store is at
 // root.
 func Problem(e Entry, root, platform string) string {
-	text := fmt.Sprintf("site build %s for %s %s", e.Name, platform, map[string]string{Failed: "FAILED", NotRun: "was not run", Pending: "is not finished"}[e.State])
+	text := fmt.Sprintf("site build %s for %s %s", e.Name, platform, map[string]string{Failed: "FAILED", NotRun: "was not run", Pending: "is not made"}[e.State])
 	if e.Problem != "" {
 		text += ": " + e.Problem
 	}
@@ -166,6 +215,11 @@ func Problem(e Entry, root, platform string) string {
 		text += "; log: " + filepath.Join(root, e.Log)
 	}
 	return text + "; the environment can be used without it"
+}
+
+// Next is what to do about a failed build of an environment.
+func Next(e Entry, id string) string {
+	return fmt.Sprintf("an administrator reads the log, mends what it tells of, and runs hpcenv admin builds --retry %.8s %s", id, e.Name)
 }
 
 // build makes one overlay. What goes wrong with it is in the Entry.

@@ -2,7 +2,9 @@ package sitebuild_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +21,9 @@ import (
 // before; the record names what a node needs, and the log is there.
 func TestBuiltOnce(t *testing.T) {
 	s := newSite(t)
+	if notes, err := s.builder.Missing(s.store, s.meta); err != nil || len(notes) != 1 || !strings.Contains(notes[0], "site build mpi for linux-64 is not made") || s.nodes.probes > 0 {
+		t.Errorf("missing: %v %v", notes, err)
+	}
 	notes, e := s.ensure()
 	if len(notes) != 0 || e.State != sitebuild.Built || e.Identity != "gcc 12" || e.Package != "legate-mpi-wrapper" || e.MPI != "openmpi" || len(e.Sources) != 1 || e.Script == "" {
 		t.Fatalf("%v %+v", notes, e)
@@ -46,12 +51,44 @@ func TestBuiltOnce(t *testing.T) {
 	if damage, err := sitebuild.Verify(s.store, id, platform); err != nil || len(damage) != 0 {
 		t.Errorf("verify: %v %v", damage, err)
 	}
+	if notes, err := s.builder.Missing(s.store, s.meta); err != nil || len(notes) != 0 {
+		t.Errorf("missing: %v %v", notes, err)
+	}
 	said := len(s.said)
 	if notes, again := s.ensure(); len(notes) != 0 || again.Overlay != e.Overlay || s.nodes.probes != 1 || len(s.nodes.builds) != 1 || len(s.said) != said {
 		t.Errorf("again: %v %+v, %d probes, %d builds, said %q", notes, again, s.nodes.probes, len(s.nodes.builds), s.said)
 	}
 	if left, err := os.ReadDir(filepath.Join(s.store.Root(), "tmp")); err != nil || len(left) != 1 {
 		t.Errorf("left in tmp: %v %v", left, err) // the locks
+	}
+}
+
+// Before an environment can be seen, its record says that something is missing.
+func TestAnnounced(t *testing.T) {
+	s := newSite(t)
+	if err := s.builder.Announce(context.Background(), s.store, s.meta); err != nil {
+		t.Fatal(err)
+	}
+	rec, err := sitebuild.Read(s.store.Root(), id, platform)
+	if err != nil || !rec.Pending() || s.nodes.probes > 0 {
+		t.Errorf("%+v %v", rec, err)
+	}
+	if notes, e := s.ensure(); len(notes) != 0 || e.State != sitebuild.Built {
+		t.Errorf("%v %+v", notes, e)
+	}
+	if err := s.builder.Announce(context.Background(), s.store, s.meta); err != nil {
+		t.Fatal(err)
+	}
+	if rec, err := sitebuild.Read(s.store.Root(), id, platform); err != nil || rec.Pending() {
+		t.Errorf("what is built is announced again: %+v %v", rec, err)
+	}
+	s.meta.ID, s.declared.Package = strings.Repeat("7", 32), "realm-gex-wrapper"
+	s.check()
+	if err := s.builder.Announce(context.Background(), s.store, s.meta); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(sitebuild.RecordPath(s.store.Root(), s.meta.ID, platform)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("an environment without builds has a record: %v", err)
 	}
 }
 

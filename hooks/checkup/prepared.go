@@ -10,6 +10,7 @@ import (
 	"github.com/hpcenv/hpcenv/envs/activation"
 	"github.com/hpcenv/hpcenv/envs/materialize"
 	"github.com/hpcenv/hpcenv/envs/needs"
+	"github.com/hpcenv/hpcenv/envs/sitebuild"
 	"github.com/hpcenv/hpcenv/hooks/launch"
 	"github.com/hpcenv/hpcenv/hooks/prepared"
 )
@@ -20,6 +21,9 @@ type Prepared struct {
 	// Needs of it; nil = not known, and NeedsProblem says why.
 	Needs        *needs.Needs
 	NeedsProblem string
+	// Built is what the site built for it, and Store where it lies.
+	Built *sitebuild.Record
+	Store string
 }
 
 // FindNamed looks an environment of a lock up, in the store and in those parts of it
@@ -56,7 +60,10 @@ func find(store prepared.Store, look func(prepared.Store) (*materialize.Meta, er
 		if err != nil {
 			return nil, err
 		}
-		p := &Prepared{Meta: m}
+		p := &Prepared{Meta: m, Store: s.Root}
+		if p.Built, err = s.SiteBuilds(m.ID, m.Platform); err != nil {
+			return nil, err
+		}
 		p.Needs, err = s.Needs(m.ID, m.Platform)
 		switch {
 		case errors.Is(err, needs.ErrNone):
@@ -71,11 +78,16 @@ func find(store prepared.Store, look func(prepared.Store) (*materialize.Meta, er
 
 // Variables are those of a program in an environment, as far as they are known
 // without running its activation scripts; notes say what is not. Where it is active
-// already they are this process's own.
-func Variables(ctx context.Context, environ []string, m *materialize.Meta, name string, manifest []byte) (lookup func(string) (string, bool), notes []string, err error) {
-	list := environ
+// already they are this process's own. networks are the kinds that are active on this
+// node, which what the site built may be for.
+func (p *Prepared) Variables(ctx context.Context, environ []string, name string, manifest []byte, networks []string) (lookup func(string) (string, bool), notes []string, err error) {
+	list, m := environ, p.Meta
+	site := p.Built.Choose(func() []string { return networks })
+	for _, e := range site.Lacking {
+		notes = append(notes, sitebuild.Problem(e, p.Store, m.Platform))
+	}
 	if id, _, _, active := activation.Active(environ); !active || id != m.ID {
-		in := activation.Input{Env: environ, ID: m.ID, Platform: m.Platform, Prefix: m.Prefix, Static: m.Activation, EnvName: name}
+		in := activation.Input{Env: environ, ID: m.ID, Platform: m.Platform, Prefix: m.Prefix, Static: m.Activation, EnvName: name, Site: site.Ops(m.Prefix)}
 		scripts := len(in.Static.Scripts) > 0
 		in.Static.Scripts = nil
 		if len(manifest) > 0 {

@@ -1,5 +1,5 @@
 // Package facts reads what a node is: architecture and microarchitecture, page
-// size, glibc, kernel, networks, GPUs, MPI.
+// size, glibc, kernel, host identifier, networks, GPUs, MPI.
 //
 // Enters: a root directory, so that recorded trees are read by the very readers
 // that read a live node (Read). Leaves: Facts, the virtual packages that they

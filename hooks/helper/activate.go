@@ -99,9 +99,7 @@ func activate(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 			fmt.Fprintln(stderr, "hpcenv: "+note)
 		}
 	}
-	if f.warns(p, os.LookupEnv) {
-		f.tell(stderr, here, told, os.LookupEnv)
-	}
+	f.tell(stderr, here, told, os.LookupEnv)
 	out := newRecords(stdout)
 	if !p.Step {
 		// The step's own children (an inner srun) inherit what this step runs.

@@ -82,7 +82,11 @@ func (f *activateFlags) preflight(ctx context.Context, l *launched) ([]launch.Li
 		What: fmt.Sprintf("%s of %s (%s)", l.pin.Environment, orUnknown(l.pin.LockPath), short(l.pin.Lock)),
 		Node: nodeName(), Reported: reported,
 	}
-	if l.on.node != nil {
+	if out.OfKind() {
+		first, _ := f.likewise(l, os.LookupEnv, false)
+		at.Briefly = !first
+	}
+	if l.on.node != nil && !at.Briefly {
 		at.Names, at.Fitting = l.on.node.fitting(l.pin.Environment)
 	}
 	return nil, refuse(api.ExitNoFit, "%s", out.Refusal(at))

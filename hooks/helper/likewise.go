@@ -13,12 +13,15 @@ import (
 // tell says once on the node what the user should know of a launch that goes on. What
 // follows from the kind of node alone the first node of a kind says for the others.
 func (f *activateFlags) tell(stderr io.Writer, l *launched, lines []launch.Line, env func(string) (string, bool)) {
-	first, others := true, 0
-	if slices.ContainsFunc(lines, func(line launch.Line) bool { return line.ByKind }) {
-		first, others = f.likewise(l, env)
-	}
+	all, stepOnly := f.warns(l.pin, env), f.step == "0" && !f.batch
 	for _, line := range lines {
-		who := nodeName()
+		if !all && !(stepOnly && line.OfStep) {
+			continue // the job's script has said it, or its first step
+		}
+		who, first, others := nodeName(), true, 0
+		if line.ByKind {
+			first, others = f.likewise(l, env, !line.OfStep)
+		}
 		if line.ByKind && others > 0 {
 			who += fmt.Sprintf(" (and %d more nodes of its kind)", others)
 		}
@@ -30,8 +33,9 @@ func (f *activateFlags) tell(stderr io.Writer, l *launched, lines []launch.Line,
 
 // likewise tells whether this node is the first of its kind in the step, and how many
 // others there are, by what was known of the nodes when the job was submitted. Where
-// that is not known, each node speaks for itself.
-func (f *activateFlags) likewise(l *launched, env func(string) (string, bool)) (first bool, others int) {
+// that is not known, each node speaks for itself. With spoken, the job's script has spoken
+// for its own node.
+func (f *activateFlags) likewise(l *launched, env func(string) (string, bool), spoken bool) (first bool, others int) {
 	list, _ := env("SLURM_STEP_NODELIST")
 	names, err := hostlist.Expand(list)
 	if f.batch || err != nil || len(names) < 2 || l.on.node == nil {
@@ -42,14 +46,13 @@ func (f *activateFlags) likewise(l *launched, env func(string) (string, bool)) (
 		return true, 0
 	}
 	c.Override(l.pin.Plan.Wish.Override)
-	// The batch script has spoken for its own node.
-	spoken := ""
-	if !l.pin.Step {
-		spoken = batchHost(env)
+	host := ""
+	if spoken && !l.pin.Step {
+		host = batchHost(env)
 	}
 	names = slices.DeleteFunc(names, func(name string) bool {
 		k := c.KindOf(name)
-		return name == spoken || k == nil || k.Digest != l.on.node.kind.Digest
+		return name == host || k == nil || k.Digest != l.on.node.kind.Digest
 	})
 	at := slices.Index(names, nodeName())
 	if at < 0 {

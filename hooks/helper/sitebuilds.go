@@ -2,7 +2,6 @@ package helper
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
@@ -34,7 +33,7 @@ func siteBuilds(ctx context.Context, p *pin.Pin, store, prefix, record string) (
 		}
 	}
 	for _, e := range c.Lacking {
-		warnings = append(warnings, sitebuild.Problem(e, files.Root, hostPlatform())+fmt.Sprintf("; next: the administrator reads the log and runs hpcenv admin builds --retry %s %s", short(p.ID), e.Name))
+		warnings = append(warnings, sitebuild.Problem(e, files.Root, hostPlatform())+"; next: "+sitebuild.Next(e, p.ID))
 	}
 	return c.Ops(prefix), warnings, nil
 }

@@ -84,6 +84,9 @@ func TestJudge(t *testing.T) {
 		"  of this lock cpu (without GPU) fits here; next: --env-name=cpu takes it; or keep off such nodes (--exclude=n1, --constraint)"; got != want {
 		t.Error(got)
 	}
+	if got := out.Refusal(Place{What: "x", Briefly: true}); !out.OfKind() || got != "x does not fit: "+unfit.Evidence {
+		t.Error(got)
+	}
 	if got := out.Refusal(Place{What: "x"}); !strings.HasSuffix(got, "; next: --env-check=warn runs it all the same; or run it on another host") {
 		t.Error(got)
 	}

@@ -21,6 +21,13 @@ type Place struct {
 	Names []string
 	// Reported: the site's health check was told.
 	Reported bool
+	// Briefly: another node of the kind says what to do.
+	Briefly bool
+}
+
+// OfKind: what it is refused for follows from the environment and the kind of node alone.
+func (o *Outcome) OfKind() bool {
+	return !slices.ContainsFunc(o.Refused, func(f preflight.Finding) bool { return !slices.Contains(byKind, f.ID) })
 }
 
 // Refusal is why the launch does not go on and what to do, to be read behind the node's
@@ -43,6 +50,9 @@ func (o *Outcome) Refusal(at Place) string {
 		return fmt.Sprintf("%s; the site runs nothing that could not be checked; next: %s", Evidence(about), at.elsewhere("--env-check=warn runs it all the same"))
 	}
 	text := fmt.Sprintf("%s does not fit: %s", at.What, Evidence(about))
+	if at.Briefly {
+		return text
+	}
 	own := ""
 	for _, f := range about {
 		if slices.Contains(remedied, f.ID) && f.Next != "" {
@@ -88,13 +98,16 @@ type Line struct {
 	Text string
 	// ByKind: it follows from the environment and the kind of node alone.
 	ByKind bool
+	// OfStep: it is about how the step was started, of which the job's script knows
+	// nothing.
+	OfStep bool
 }
 
 // byKind are findings that all nodes of a kind have in common. Others depend on what is
 // installed on the node, or on its own devices.
 var byKind = []string{
 	"glibc", "microarchitecture", "kernel", "requirements", "page-size", "cuda-driver", "cuda-compute", "cuda-code",
-	"copies", "wheel-ucx", "ucx-settings", "gasnet", "pmi",
+	"copies", "fabric", "wheel-ucx", "ucx-settings", "gasnet", "pmi",
 }
 
 // said tells whether a line has what a finding says. Of a driver and GPUs that do not
@@ -103,6 +116,9 @@ var byKind = []string{
 func said(line string, f preflight.Finding) bool {
 	if strings.Contains(line, f.Evidence) {
 		return true
+	}
+	if f.ID == "fabric" && strings.Contains(line, "over TCP") {
+		return true // a selection says so of the kind of node
 	}
 	has, _, lacks := strings.Cut(f.Evidence, ", needs ")
 	return lacks && (f.ID == "cuda-driver" || f.ID == "cuda-compute") && strings.Contains(line, has+", needs ")
@@ -120,7 +136,7 @@ func (o *Outcome) Lines(known []Line) []Line {
 		if f.Next != "" {
 			text += "; next: " + f.Next
 		}
-		out = append(out, Line{text, slices.Contains(byKind, f.ID)})
+		out = append(out, Line{Text: text, ByKind: slices.Contains(byKind, f.ID), OfStep: f.ID == "pmi"})
 	}
 	for _, f := range o.Noted {
 		out = append(out, Line{Text: "note: " + f.Evidence})

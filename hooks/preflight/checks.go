@@ -4,7 +4,7 @@ import "context"
 
 // check is one thing that is looked at.
 type check struct {
-	// id is what its findings are called, or begin with.
+	// id is what its findings are called, or most of them.
 	id string
 	// run returns findings; none = it does not concern this environment or node. An
 	// error is that of a node that cannot be read, and becomes a finding of level

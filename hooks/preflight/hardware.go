@@ -83,6 +83,11 @@ var lacking = []hardware{
 		source: "MPI and PMIx have a module for each launcher and each way to authenticate; pmi.go tells whether the one in use is served",
 	},
 	{
+		what: "a display", libraries: []string{"libGL", "libEGL", "libGLX", "libGLdispatch", "libOpenGL", "libGLESv2", "libGLU", "libgbm", "libdrm", "libvulkan",
+			"libX11", "libXext", "libXrender", "libX11-xcb", "libxcb", "libwayland-client", "libasound", "libpulse", "libjack"},
+		source: "libraries of graphics and sound, which conda-forge leaves to the system (its CDTs): programs that draw need them",
+	},
+	{
 		what: "FUSE", libraries: []string{"libfuse3", "libfuse"},
 		source: "openucx/ucx: libucs_fuse shows a process's state as files, for people who look for it",
 	},

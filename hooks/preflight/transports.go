@@ -79,7 +79,7 @@ func transports(_ context.Context, in *Input) ([]Finding, error) {
 	}
 	if !native && !s.Wheel() {
 		n := fabrics[0]
-		out = append(out, in.network(Finding{ID: "transports", Level: Warn, Act: User, Packages: packages(s.Package),
+		out = append(out, in.network(Finding{ID: "fabric", Level: Warn, Act: User, Packages: packages(s.Package),
 			Evidence: fmt.Sprintf("%s (%s) does not drive %s: it would run over TCP", s.Family, s.Package, describe(n)),
 			Next:     "take an environment of the lock whose stack drives it (hpcenv plan shows which), or keep off such nodes"}))
 	}

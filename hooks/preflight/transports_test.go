@@ -66,9 +66,11 @@ func TestTransports(t *testing.T) {
 	w.in.Facts.Networks = []facts.Network{mlx}
 	w.want("transports", preflight.Warn, "has no module for mlx5_0")
 	w.in.Facts.Networks = []facts.Network{cxi}
-	w.want("transports", preflight.Warn, "UCX (ucx 1.19.0) does not drive cxi0 (slingshot-11)", "hpcenv plan")
+	w.none("transports")
+	w.want("fabric", preflight.Warn, "UCX (ucx 1.19.0) does not drive cxi0 (slingshot-11)", "hpcenv plan")
 	w.in.Needs.Stack = stack.Stack{}
 	w.none("transports")
+	w.none("fabric")
 
 	// libfabric with its providers built in has no module that could fail.
 	w.in.Needs.Stack = stack.Stack{Family: stack.Libfabric, Package: "libfabric 2.1", Networks: []string{facts.InfiniBand}}

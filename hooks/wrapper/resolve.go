@@ -167,6 +167,15 @@ func (o Options) prepare(ctx context.Context, r *resolved) error {
 	if r.meta, err = files.Meta(id, o.Platform); err != nil {
 		return storeError(r.store, err)
 	}
+	if r.meta.Image != nil {
+		has, err := files.Has(&prepared.Environment{ID: id}, o.Platform)
+		if err != nil {
+			return storeError(r.store, err)
+		}
+		if !has { // until images can be mounted
+			return api.Errorf(api.ExitFailed, "environment %q (%s) is published as an image only, and programs run in trees so far\nnext: hpcenv prepare --delivery both in a store of your own (unset HPCENV_DELIVERY), or ask the administrator for the delivery both (hpcenvd.yaml)", o.Environment, id[:min(8, len(id))])
+		}
+	}
 	if r.built, err = files.SiteBuilds(id, o.Platform); err != nil {
 		return storeError(r.store, err)
 	}

@@ -82,3 +82,42 @@ type Package struct {
 	URL  string `json:"url"`
 	Size int64  `json:"size"`
 }
+
+// Image is an environment as one squashfs file, as it was published.
+type Image struct {
+	// Size in bytes and SHA256 are those of the whole file.
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+	// TreeDigest is that of the tree it was made of.
+	TreeDigest string `json:"tree_digest"`
+	// Superblock is what the file begins with.
+	Superblock Superblock `json:"superblock"`
+	// Mksquashfs and Libzstd are the versions of what made it ("" = not known), and
+	// Options what decides its bytes: with all three the same, one tree digest gives
+	// the same bytes.
+	Mksquashfs string   `json:"mksquashfs"`
+	Libzstd    string   `json:"libzstd,omitempty"`
+	Options    []string `json:"options"`
+	// Stripes over which a parallel file system was told to lay it; 0 = it was not.
+	Stripes int `json:"stripes,omitempty"`
+}
+
+// Superblock holds the fields of a squashfs superblock (format 4.0) that tell one
+// image from another. Sizes and places are in bytes from the file's start.
+type Superblock struct {
+	Inodes      uint32 `json:"inodes"`
+	Time        uint32 `json:"time"` // of making, seconds of the epoch
+	BlockSize   uint32 `json:"block_size"`
+	Fragments   uint32 `json:"fragments"`
+	Compression uint16 `json:"compression"` // 6 = zstd
+	Flags       uint16 `json:"flags"`
+	IDs         uint16 `json:"ids"`
+	RootInode   uint64 `json:"root_inode"`
+	BytesUsed   uint64 `json:"bytes_used"`
+	IDTable     uint64 `json:"id_table"`
+	XattrTable  uint64 `json:"xattr_table"`
+	InodeTable  uint64 `json:"inode_table"`
+	DirTable    uint64 `json:"dir_table"`
+	FragTable   uint64 `json:"frag_table"`
+	ExportTable uint64 `json:"export_table"`
+}

@@ -30,12 +30,12 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "agent":
 		a := &buildjobs.Agent{
-			Spool: os.Args[1], Sbatch: os.Args[2], Program: os.Args[3], Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+			Spool: os.Args[1], Sbatch: os.Args[2], Program: os.Args[3], Store: filepath.Join(filepath.Dir(os.Args[1]), "store"), Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 			Arguments: map[string][]string{linkscript.HostPlatform(): {"--constraint=it"}},
 		}
 		err = a.Run(ctx)
 	case "node":
-		err = linkscript.Serve(ctx, sandbox.New(), os.Args[3], os.TempDir(), "")
+		err = linkscript.Serve(ctx, sandbox.New(), os.Args[3], os.TempDir(), strings.TrimPrefix(os.Args[2], "--store="))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -139,6 +139,29 @@ func TestAgent(t *testing.T) {
 	calls, err := os.ReadFile(filepath.Join(bin, "calls"))
 	if err != nil || !strings.Contains(string(calls), "--wait") || !strings.Contains(string(calls), "--constraint=it") || !strings.Contains(string(calls), "--export=ALL") || strings.Contains(string(calls), "SECRET_OF_AGENT") {
 		t.Errorf("sbatch was called with %s, %v", calls, err)
+	}
+	// A site's build goes the same way, to nodes that its site chooses, and no further.
+	siteOf := func(sbatch ...string) *linkscript.Task {
+		site := *task
+		site.Script.Kind = linkscript.SiteBuild
+		site.Tree, site.Source, site.Scratch = t.TempDir(), t.TempDir(), t.TempDir()
+		site.Site = &linkscript.Site{Environment: "env", EnvPrefix: "/opt/hpcenv/e/env", Argv: []string{"sh", "-c", "cp $PREFIX/share/it $OVERLAY/it"}, Sbatch: sbatch}
+		return &site
+	}
+	env := filepath.Join(top, "store", "trees", linkscript.HostPlatform(), "env")
+	check(os.MkdirAll(filepath.Join(env, "conda-meta"), 0o755))
+	check(os.Mkdir(filepath.Join(env, "share"), 0o755))
+	check(os.WriteFile(filepath.Join(env, "conda-meta", "history"), nil, 0o444))
+	check(os.WriteFile(filepath.Join(env, "share", "it"), []byte("of the environment"), 0o444))
+	if o, err := s.Run(context.Background(), siteOf("--nodelist=n1")); err != nil || o.Failed != "" || len(o.Changes) != 1 || o.Changes[0].Path != "it" || o.Changes[0].Size != 18 {
+		t.Errorf("site build: %+v %v", o, err)
+	}
+	calls, err = os.ReadFile(filepath.Join(bin, "calls"))
+	if err != nil || !strings.Contains(string(calls), "--constraint=it --nodelist=n1") || !strings.Contains(string(calls), "--job-name=hpcenv-site-build") {
+		t.Errorf("sbatch was called with %s, %v", calls, err)
+	}
+	if _, err := s.Run(context.Background(), siteOf("--output=/etc/x")); !errors.Is(err, linkscript.ErrCannotRun) || !strings.Contains(err.Error(), "--output=/etc/x") {
+		t.Errorf("a site build with other arguments: %v", err)
 	}
 	task.Platform = "linux-ppc64le"
 	if _, err := s.Run(context.Background(), task); !errors.Is(err, linkscript.ErrCannotRun) || !strings.Contains(err.Error(), "configured for linux-ppc64le") {

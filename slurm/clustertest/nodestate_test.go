@@ -20,7 +20,7 @@ func (c *cluster) cmdState(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: state NODE STATE")
 	}
 	last := ""
-	err := poll(15*time.Second, args[0]+" to be "+args[1], func() (bool, error) {
+	err := poll(45*time.Second, args[0]+" to be "+args[1], func() (bool, error) {
 		out, err := c.command("sinfo", "-h", "-N", "-p", "all", "-n", args[0], "-o", "%T").Output()
 		last = strings.TrimSpace(string(out))
 		return last == args[1], err

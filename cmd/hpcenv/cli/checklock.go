@@ -219,7 +219,7 @@ func (a *app) checkOne(ctx context.Context, r *checkResult, one *checked, found 
 		}
 		var notes []string
 		var err error
-		if e.Env, notes, err = checkup.Variables(ctx, os.Environ(), found.Meta, one.Name, manifest); err != nil {
+		if e.Env, notes, err = found.Variables(ctx, os.Environ(), one.Name, manifest, r.Host.Facts.ActiveNetworks()); err != nil {
 			return err
 		}
 		one.Notes = append(one.Notes, notes...)

@@ -7,6 +7,7 @@ import (
 	"github.com/hpcenv/hpcenv/cache/mirror"
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/service"
+	"github.com/hpcenv/hpcenv/envs/image"
 	"github.com/hpcenv/hpcenv/envs/prepare"
 	"github.com/hpcenv/hpcenv/envs/pyenv"
 	"github.com/hpcenv/hpcenv/internal/clientconf"
@@ -67,7 +68,11 @@ func (a *app) own(c clientconf.Conf) (service.Own, error) {
 	if err != nil {
 		return service.Own{}, err
 	}
-	own := service.Own{Scripts: rules, Mirrors: mirrors, Env: a.getenv}
+	delivery, err := a.ownDelivery(c)
+	if err != nil {
+		return service.Own{}, err
+	}
+	own := service.Own{Delivery: delivery, Scripts: rules, Mirrors: mirrors, Env: a.getenv}
 	if c.Socket == "" {
 		own.Python, err = a.ownPython()
 	}
@@ -109,6 +114,29 @@ func (a *app) bring(svc api.Service) error {
 	}
 	client.Bring = service.NewBringer(service.Own{Mirrors: mirrors, Env: a.getenv}).Bring
 	return nil
+}
+
+// ownDelivery is how environments are published in a store of the user's own: as the
+// flag says, or else the variable; "" = as usual, and with a daemon, which goes by the
+// administrator's choice.
+func (a *app) ownDelivery(c clientconf.Conf) (image.Delivery, error) {
+	text, from := a.delivery, "--delivery"
+	switch {
+	case c.Socket != "" && text != "":
+		return "", api.Errorf(api.ExitUsage, "how the cluster's environments are published is the administrator's to say (delivery of hpcenvd)\nnext: leave out --delivery, or prepare in a store of your own (--store)")
+	case c.Socket != "":
+		return "", nil
+	case text == "":
+		text, from = a.getenv("HPCENV_DELIVERY"), "HPCENV_DELIVERY"
+	}
+	if text == "" {
+		return "", nil
+	}
+	d, err := image.Parse(text)
+	if err != nil {
+		return "", api.Errorf(api.ExitUsage, "%s: %v\nnext: name one of these", from, err)
+	}
+	return d, nil
 }
 
 // scriptRules are the packages whose link scripts the user wants run in a store of

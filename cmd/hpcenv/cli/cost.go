@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 )
@@ -14,6 +15,22 @@ func costText(c *api.Cost) string {
 	), countedText(c.Inodes, "inode"), bytesText(c.Bytes))
 	if c.Siblings > 0 {
 		text += fmt.Sprintf(" (%s of them since files of the pool had all the links that an inode takes)", countText(c.Siblings))
+	}
+	return text
+}
+
+// imageText tells of an image of files of so many bytes.
+func imageText(i *api.Image, bytes int64) string {
+	text := bytesText(i.Size)
+	if bytes > 0 {
+		text += fmt.Sprintf(" (%d%% of its files)", (100*i.Size+bytes/2)/bytes)
+	}
+	text += ", sha256 " + short(i.SHA256) + ", mksquashfs " + i.Mksquashfs
+	if i.Libzstd != "" {
+		text += " with libzstd " + i.Libzstd
+	}
+	if i.Stripes > 0 {
+		text += fmt.Sprintf(", over %d servers", i.Stripes)
 	}
 	return text
 }
@@ -75,7 +92,11 @@ func (a *app) dryRun(r *api.PrepareResult, verbose bool) error {
 			if e.Estimated {
 				est = "about "
 			}
-			fmt.Fprintf(w, "  %-12s  %-14s its tree takes %s%s, %s%s\n", e.Name, e.Platform, est, countedText(e.Inodes, "inode"), est, bytesText(e.Bytes))
+			what := map[string]string{"image": "its image takes", "both": "its tree and its image take"}[e.Delivery]
+			if what == "" {
+				what = "its tree takes"
+			}
+			fmt.Fprintf(w, "  %-12s  %-14s %s %s%s, %s%s\n", e.Name, e.Platform, what, est, countedText(e.Inodes, "inode"), est, bytesText(e.Bytes))
 		}
 		for _, c := range e.Conflicts {
 			fmt.Fprintf(w, "  %-12s  %-14s conflict: %s\n", e.Name, e.Platform, c)
@@ -87,7 +108,11 @@ func (a *app) dryRun(r *api.PrepareResult, verbose bool) error {
 	fmt.Fprintf(w, "on the store: %s%s, %s%s", about, countedText(d.Inodes, "inode"), about, bytesText(d.Bytes))
 	switch {
 	case d.Estimated && len(d.Fetch) == 0:
-		fmt.Fprint(w, " (an estimate: Python sources are yet to be compiled)")
+		what := "Python sources are yet to be compiled"
+		if slices.ContainsFunc(d.Environments, func(e api.DryRunEnvironment) bool { return e.Delivery == "image" || e.Delivery == "both" }) {
+			what = "how small an image is, packing tells"
+		}
+		fmt.Fprintf(w, " (an estimate: %s)", what)
 	case d.Estimated:
 		fmt.Fprintf(w, " (an estimate: packages that are not there yet: %d; their conflicts and scripts show once they are)", len(d.Fetch))
 	}

@@ -30,6 +30,7 @@ Or show what a prepared environment holds, for each platform: ID is an id of
   tree digest     sha256 over all paths, types and contents below the prefix
   made by         how its files came from the pool that all environments share, and what
                   it took of the store beyond that
+  image           the environment as one file, if it is published as one, and what made it
   byte-code       compiled files of Python sources, and how many compilers it took:
                   none if other environments had all of them
   conflict        a path that several packages have, and whose it is
@@ -113,6 +114,9 @@ func (a *app) inspectText(d *api.EnvironmentDetail, packages bool) error {
 		fmt.Fprintf(w, "tree digest\t%s\n", p.TreeDigest)
 		fmt.Fprintf(w, "created\t%s\n", created(p.Created))
 		fmt.Fprintf(w, "content\t%s, %s, %s\n", countedText(p.Packages, "package"), countedText(p.Files, "file"), bytesText(p.Bytes))
+		if p.Image != nil {
+			fmt.Fprintf(w, "image\t%s\n", imageText(p.Image, p.Bytes))
+		}
 		if p.Cost != nil {
 			fmt.Fprintf(w, "made by\t%s\n", costText(p.Cost))
 		}

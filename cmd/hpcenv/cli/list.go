@@ -10,6 +10,7 @@ import (
 	"os/user"
 	"slices"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -181,20 +182,28 @@ func (a *app) listTable(envs []api.Environment, path string) error {
 	}
 	w := tabwriter.NewWriter(plain{a.stdout}, 0, 0, 2, ' ', 0)
 	groups := slices.ContainsFunc(envs, func(e api.Environment) bool { return e.Group != nil })
-	title := "ID\tENVIRONMENT\tPLATFORM\tPACKAGES\tFILES\tSIZE\tCREATED\tLOCK"
+	title := "ID\tENVIRONMENT\tPLATFORM\tPACKAGES\tFILES\tSIZE\tDELIVERY\tCREATED\tLOCK"
 	if groups {
 		title += "\tONLY FOR"
 	}
 	fmt.Fprintln(w, title)
 	for _, e := range envs {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s", short(e.ID), e.Name, e.Platform, e.Packages,
-			countText(e.Files), bytesText(e.Bytes), created(e.Created), short(e.LockDigest))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s", short(e.ID), e.Name, e.Platform, e.Packages,
+			countText(e.Files), bytesText(e.Bytes), deliveryText(e), created(e.Created), short(e.LockDigest))
 		if groups {
 			fmt.Fprint(w, "\t", groupText(e.Group))
 		}
 		fmt.Fprintln(w)
 	}
 	return w.Flush()
+}
+
+// deliveryText tells in which forms an environment is published.
+func deliveryText(e api.Environment) string {
+	if e.ImageBytes == 0 {
+		return strings.Join(e.Deliveries, ", ")
+	}
+	return strings.Join(e.Deliveries, ", ") + " " + bytesText(e.ImageBytes)
 }
 
 // groupText is the only group that may read an environment, by name where that is

@@ -58,6 +58,7 @@ lists (interpreters: in the daemon's configuration; for a store of your own in
 	fl.BoolVar(&f.offline, "offline", false, "ask nothing over the network; what is missing is an error that names it")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "name the packages to fetch (with --dry-run)")
 	fl.StringVar(&f.lock, "lock", "", "the same as PATH")
+	fl.StringVar(&a.delivery, "delivery", "", "in a store of one's own: make a tree, an image (one squashfs file) or both (default: HPCENV_DELIVERY, then tree)")
 	a.addFrozen(cmd)
 	fl.BoolVar(&a.json, "json", false, "print one JSON object on stdout, {\"error\": …} if it failed; on stderr errors only")
 	return cmd

@@ -30,6 +30,8 @@ type app struct {
 	socket, store string
 	// scripts: CHANNEL::PACKAGE whose link scripts run, as given by flags.
 	scripts []string
+	// delivery: how a store of one's own publishes, as given by a flag.
+	delivery string
 	// choice is what of a lock without environments is wanted, as given by flags.
 	choice choice
 	// frozen: locks are taken as they are, whatever their manifests say.

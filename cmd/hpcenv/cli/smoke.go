@@ -17,6 +17,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/hooks/planning"
 	"github.com/hpcenv/hpcenv/hooks/preflight"
+	"github.com/hpcenv/hpcenv/hooks/selection"
 	"github.com/hpcenv/hpcenv/hooks/smoke"
 )
 
@@ -24,6 +25,8 @@ import (
 type smokeFlags struct {
 	where       planning.Where
 	environment string
+	// check is --env-check.
+	check       string
 	here, all   bool
 	wait, limit time.Duration
 	minutes     int
@@ -77,6 +80,9 @@ func (a *app) smokeCmd() *cobra.Command {
 			if f.minutes < 1 || f.cpus < 1 || f.limit <= 0 || f.wait <= 0 {
 				return api.Errorf(api.ExitUsage, "--time, --cpus, --limit and --wait must be more than 0\nnext: %s --help", cmd.CommandPath())
 			}
+			if _, err := selection.ParseCheck(f.check); err != nil {
+				return api.Errorf(api.ExitUsage, "%v", err)
+			}
 			return a.smoke(cmd.Context(), path, f)
 		},
 	}
@@ -86,6 +92,7 @@ func (a *app) smokeCmd() *cobra.Command {
 	fl.StringVarP(&f.where.Nodes, "nodelist", "w", "", "these nodes, e.g. gpu[001-004]")
 	fl.StringVarP(&f.where.Exclude, "exclude", "x", "", "not these nodes")
 	fl.StringVarP(&f.where.Constraint, "constraint", "C", "", "nodes with these features")
+	fl.StringVar(&f.check, "env-check", "", "of an environment that is named and does not fit: strict (refuse), warn or off (try it all the same) (default: as for srun and hpcenv run)")
 	fl.BoolVar(&f.here, "here", false, "on this host only, without a job")
 	fl.DurationVar(&f.wait, "wait", 10*time.Minute, "how long each job may wait for a node")
 	fl.IntVarP(&f.minutes, "time", "t", 15, "time limit of each job in minutes")

@@ -68,7 +68,7 @@ func (a *app) smokeJobs(ctx context.Context, req *api.PrepareRequest, f smokeFla
 		return nil, err
 	}
 	groups, _ := c.Groups(names)
-	wish := selection.Wish{Environment: f.environment, Partitions: partitionsOf(f.where), Overrides: overrides}
+	wish := selection.Wish{Environment: f.environment, Check: selection.Check(f.check), Partitions: partitionsOf(f.where), Overrides: overrides}
 	o, err := planning.Plan(d, groups, c.Rules, wish)
 	if err != nil {
 		return nil, api.Errorf(api.ExitUsage, "%s: %v", req.LockPath, err)
@@ -199,6 +199,9 @@ func (a *app) smokeJob(ctx context.Context, j *smokeJobOf, req *api.PrepareReque
 	if f.environment != "" {
 		args = append(args, "--env-name="+f.environment)
 	}
+	if f.check != "" {
+		args = append(args, "--env-check="+f.check)
+	}
 	env := os.Environ()
 	if a.takenAsIs() {
 		env = append(env, "HPCENV_FROZEN=1")
@@ -272,6 +275,9 @@ func (a *app) smokeHere(ctx context.Context, k *smoked, req *api.PrepareRequest,
 	}
 	if a.takenAsIs() {
 		args = append(args, "--frozen")
+	}
+	if f.check != "" {
+		args = append(args, "--env-check", f.check)
 	}
 	for _, p := range []struct{ flag, value string }{{"--store", a.store}, {"--socket", a.socket}} {
 		if p.value != "" {

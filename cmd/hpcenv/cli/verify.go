@@ -31,7 +31,8 @@ func (a *app) verifyCmd() *cobra.Command {
 		Long: `Read every file of a prepared environment and compare it with the digest that was
 noted when it was made, and path by path with what the lock and its packages
 make of it; who may read and write, and what the description says for jobs, are
-looked at, too. ID is an id of ` + "`hpcenv list`" + ` or the beginning of one. Nothing is
+looked at, too. Of an environment that is published as an image, the file is hashed and
+what it holds is read, without mounting it. ID is an id of ` + "`hpcenv list`" + ` or the beginning of one. Nothing is
 written; whoever can read the store can do it. Damage to the pool, which all
 environments share, is named too. The exit code is 1 if anything differs.`,
 		Args: usageArgs(cobra.ExactArgs(1)),
@@ -97,7 +98,7 @@ func (a *app) verifyText(v *api.Verification) error {
 		}
 		fmt.Fprintf(w, "\nplatform\t%s\n", p.Platform)
 		fmt.Fprintf(w, "environment\t%s\n", p.Environment)
-		fmt.Fprintf(w, "tree\t%s\n", p.Tree)
+		fmt.Fprintf(w, "%s\t%s\n", p.Delivery, p.Tree)
 		fmt.Fprintf(w, "tree digest\t%s\n", p.TreeDigest)
 		fmt.Fprintf(w, "when made\t%s\n", p.MetaDigest)
 		switch {

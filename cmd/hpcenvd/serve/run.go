@@ -20,6 +20,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/inventory"
 	"github.com/hpcenv/hpcenv/daemon/server"
 	"github.com/hpcenv/hpcenv/daemon/service"
+	"github.com/hpcenv/hpcenv/envs/image"
 	"github.com/hpcenv/hpcenv/envs/linkscript"
 	"github.com/hpcenv/hpcenv/envs/prepare"
 	"github.com/hpcenv/hpcenv/envs/sitebuild"
@@ -42,6 +43,16 @@ func run(ctx context.Context, conf *config.Config, log *slog.Logger) (err error)
 	if err != nil {
 		return err
 	}
+	delivery, err := image.Parse(conf.Delivery)
+	if err != nil {
+		return fmt.Errorf("%w: delivery: %w", config.ErrConfig, err)
+	}
+	if delivery == image.Image {
+		// Trees are linked from the pool: it lies with them.
+		if err := store.UseLocal(conf.BuildDir); err != nil {
+			return fmt.Errorf("build_dir: %w", err)
+		}
+	}
 	store.UseBzip2(func(ctx context.Context, in io.Reader) io.Reader { return pbzip2.NewReader(ctx, in) })
 	rules, err := rules(conf.Selection)
 	if err != nil {
@@ -49,7 +60,7 @@ func run(ctx context.Context, conf *config.Config, log *slog.Logger) (err error)
 	}
 	keeper := &inventory.Keeper{Rules: rules, Enforced: conf.Selection.Enforced, Store: store, Slurm: queries.Client{Scontrol: conf.Inventory.Scontrol}}
 	svc := service.New(service.Options{
-		Store: store, Inventory: keeper, Parallel: conf.Fetch.Parallel, NoByteCode: !conf.ByteCode,
+		Store: store, Inventory: keeper, Parallel: conf.Fetch.Parallel, NoByteCode: !conf.ByteCode, Delivery: delivery,
 		Scripts: scripts(conf.Scripts), Python: conf.Offer(),
 		Fetcher: fetch, SiteBuilds: siteBuilds(conf, fetch),
 	})
