@@ -186,6 +186,8 @@ func locate(p *pin.Pin, store, prefixRoot string) (*place, error) {
 	if err := files.Attached(prefix); err != nil && p.Group != "" {
 		return nil, refuse(api.ExitUnreachable, "%s is for one group only and was not attached at %s for this process: %w; next: use it in a job (--env-lock), or with hpcenv run or hpcenv shell; a shell that enters a job from outside does not see it",
 			what, prefix, err)
+	} else if errors.Is(err, fs.ErrNotExist) && pl.meta.Image != nil && p.Store != "" {
+		return nil, refuse(api.ExitUnreachable, "%s is in your own store as an image only, and of a user's own store only trees are used in jobs: %w; next: `hpcenv prepare --delivery both`, then submit again", what, err)
 	} else if err != nil {
 		return nil, refuse(api.ExitUnreachable, "%s is in the store, but not at %s on this node: %w; next: the administrator checks mount= in plugstack.conf and the mount at %s", what, prefix, err, prefixRoot)
 	}

@@ -2,20 +2,13 @@ package helper
 
 import (
 	"errors"
-	"fmt"
-	"github.com/hpcenv/hpcenv/daemon/api"
-	"io"
-	"net"
 	"os"
-	"os/exec"
-	"path/filepath"
+	"slices"
 	"strconv"
-	"strings"
-	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/hooks/pin"
 )
 
@@ -26,13 +19,15 @@ type attachFlags struct {
 	owner, uid, gid           int
 	groups, job, pin          string
 	group                     string // in whose part of the store the trees lie; "" = everybody's
+	shared                    bool   // the mounts are those of other steps, too
 }
 
 // attach makes the cluster's trees of this platform, or those of a group's part of
 // the store, visible at the prefix root, in the mount namespace it was started in. It runs as root with an empty
 // environment. On storage that refuses root only the user may look at the
-// trees, so a child that has become the user opens the directory and hands the
-// descriptor over; root mounts the descriptor and never a path.
+// files, so a child that has become the user opens the directory and hands the
+// descriptor over; root mounts the descriptor and never a path. What is there as an image
+// only is mounted at its prefix (mountOne).
 func attach(args []string) error {
 	var f attachFlags
 	fl := newFlags("attach")
@@ -45,6 +40,7 @@ func attach(args []string) error {
 	fl.IntVar(&f.uid, "uid", -1, "")
 	fl.IntVar(&f.gid, "gid", -1, "")
 	fl.StringVar(&f.pin, "pin", "", "")
+	fl.BoolVar(&f.shared, "shared", false, "")
 	if err := parse(fl, args); err != nil {
 		return err
 	}
@@ -61,13 +57,55 @@ func attach(args []string) error {
 		return refuse(api.ExitUnreachable, "this job uses the cluster's store, but no store is configured on this node; next: the administrator adds store=PATH to the hpcenv line of plugstack.conf")
 	}
 	f.group = p.Group
-	dir := filepath.Join(p.Within(f.store), "trees", hostPlatform())
-	fd, err := openAsUser(dir, f)
+	unix.Umask(0o022) // prefixes are for all to see
+	return f.attach(p)
+}
+
+// attach has the user's child open what the pin's choices lie in, and mounts it.
+func (f *attachFlags) attach(p *pin.Pin) error {
+	// Another step in the same namespace has mounted environments one by one.
+	each, err := eachMounted(f.prefixRoot)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
-	return bindReadOnly(fd, dir, f.prefixRoot)
+	c, err := startOpener(p.Within(f.store), idsOf(p), each, f)
+	if err != nil {
+		return err
+	}
+	err = f.mountAll(c)
+	return errors.Join(err, c.close())
+}
+
+// idsOf are the environments that this node may get: which one, the activation decides.
+func idsOf(p *pin.Pin) []string {
+	var ids []string
+	for _, c := range append([]pin.Choice{p.Choice}, p.Others...) {
+		if c.HasPlatform(hostPlatform()) && !slices.Contains(ids, c.ID) {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
+}
+
+// mountAll mounts what the child offers.
+func (f *attachFlags) mountAll(c *opener) error {
+	for first := true; ; first = false {
+		one, file, err := c.next()
+		if err != nil {
+			return err
+		}
+		if one.End {
+			return nil
+		}
+		if one.ID == "" {
+			err = bindReadOnly(int(file.Fd()), one.Name, f.prefixRoot)
+		} else {
+			err = f.mountOne(c, one, file, first)
+		}
+		if err = errors.Join(err, file.Close()); err != nil {
+			return err
+		}
+	}
 }
 
 // bindReadOnly mounts the directory behind fd at target, read-only, nosuid and
@@ -112,99 +150,4 @@ func sameDirectory(fd int, path string) (bool, error) {
 		return false, err
 	}
 	return a.Ino == b.Ino && a.Dev_major == b.Dev_major && a.Dev_minor == b.Dev_minor, nil
-}
-
-// openTimeout bounds how long the child may take to open one directory; the
-// shim bounds the whole of attach.
-const openTimeout = 8 * time.Second
-
-// openAsUser lets a child with the job user's identity open dir and returns the
-// descriptor it sent.
-func openAsUser(dir string, f attachFlags) (int, error) {
-	if f.uid < 0 || f.gid < 0 {
-		return -1, refuse(api.ExitUsage, "attach needs --uid and --gid")
-	}
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return -1, fmt.Errorf("socketpair: %w", err)
-	}
-	ours, theirs := os.NewFile(uintptr(pair[0]), "attach"), os.NewFile(uintptr(pair[1]), "open")
-	defer ours.Close()
-	cmd := exec.Command("/proc/self/exe", "spank", "open", "--dir="+dir, "--owner="+strconv.Itoa(f.owner),
-		"--uid="+strconv.Itoa(f.uid), "--gid="+strconv.Itoa(f.gid), "--groups="+f.groups, "--group="+f.group)
-	cmd.Env = []string{}
-	cmd.Dir = "/"
-	cmd.ExtraFiles = []*os.File{theirs}
-	var said limited
-	cmd.Stderr = &said
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	// Whatever still holds its stderr does not delay the verdict.
-	cmd.WaitDelay = time.Second
-	if err := cmd.Start(); err != nil {
-		theirs.Close()
-		return -1, fmt.Errorf("starting the opening child: %w", err)
-	}
-	theirs.Close()
-	conn, err := net.FileConn(ours)
-	if err != nil {
-		return -1, fmt.Errorf("socketpair: %w", err)
-	}
-	defer conn.Close()
-	if err := conn.SetReadDeadline(time.Now().Add(openTimeout)); err != nil {
-		return -1, err
-	}
-	fd, err := receiveFD(conn.(*net.UnixConn))
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		// The child may hang in the kernel for good; it is killed and not waited for.
-		return -1, errors.Join(refuse(api.ExitUnreachable,
-			"store: opening %s did not finish within %s: the storage does not answer; next: try another node (sbatch --exclude=…) and tell the administrator", dir, openTimeout),
-			cmd.Process.Kill())
-	}
-	waitErr := cmd.Wait()
-	if err == nil {
-		return fd, nil
-	}
-	if said.Len() > 0 {
-		code := api.ExitUnreachable
-		var exit *exec.ExitError
-		if errors.As(waitErr, &exit) && exit.ExitCode() > 0 {
-			code = exit.ExitCode()
-		}
-		return -1, refuse(code, "%s", strings.TrimSpace(said.String()))
-	}
-	return -1, refuse(api.ExitUnreachable, "%s could not be opened: %w", dir, errors.Join(err, waitErr))
-}
-
-// receiveFD reads one byte and the descriptor that comes with it.
-func receiveFD(c *net.UnixConn) (int, error) {
-	buf, oob := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
-	n, oobn, _, _, err := c.ReadMsgUnix(buf, oob)
-	if err != nil {
-		return -1, err
-	}
-	if n == 0 {
-		return -1, io.EOF
-	}
-	msgs, err := unix.ParseSocketControlMessage(oob[:oobn])
-	if err != nil {
-		return -1, err
-	}
-	for i := range msgs {
-		fds, err := unix.ParseUnixRights(&msgs[i])
-		if err == nil && len(fds) == 1 {
-			unix.CloseOnExec(fds[0])
-			return fds[0], nil
-		}
-	}
-	return -1, errors.New("the opening child sent no descriptor")
-}
-
-// limited keeps the first bytes of what a child says.
-type limited struct{ strings.Builder }
-
-func (l *limited) Write(p []byte) (int, error) {
-	if room := 4096 - l.Len(); room > 0 {
-		l.Builder.Write(p[:min(len(p), room)])
-	}
-	return len(p), nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -13,41 +14,70 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 )
 
-// openForRoot is the child of attach: it becomes the user, opens one directory,
-// checks that it is the store owner's, and sends the descriptor on fd 3.
+// openForRoot is the child of attach: it becomes the user, opens what the job needs of the
+// store, checks that it is the store owner's, and sends it on fd 3: the directory of all
+// trees if that has all there is; else each environment by itself, a tree or an image.
 func openForRoot(args []string) error {
 	fl := newFlags("open")
-	dir := fl.String("dir", "", "")
-	owner, uid, gid := fl.Int("owner", -1, ""), fl.Int("uid", -1, ""), fl.Int("gid", -1, "")
-	groups, group := fl.String("groups", "", ""), fl.String("group", "", "")
+	var o opening
+	fl.StringVar(&o.root, "root", "", "")
+	fl.StringVar(&o.platform, "platform", "", "")
+	fl.IntVar(&o.owner, "owner", -1, "")
+	fl.StringVar(&o.group, "group", "", "")
+	fl.BoolVar(&o.each, "each", false, "")
+	uid, gid := fl.Int("uid", -1, ""), fl.Int("gid", -1, "")
+	groups, ids := fl.String("groups", "", ""), fl.String("ids", "", "")
 	if err := parse(fl, args); err != nil {
 		return err
 	}
 	if err := becomeUser(*uid, *gid, *groups); err != nil {
 		return err
 	}
-	fd, err := unix.Open(*dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	conn, err := unixConn(os.NewFile(3, "root"))
+	if err != nil {
+		return err
+	}
+	err = o.offer(conn, strings.FieldsFunc(*ids, func(r rune) bool { return r == ',' }))
+	return errors.Join(err, conn.Close())
+}
+
+// openTree opens a directory of the store's trees, or the one that holds them all.
+func (o *opening) openTree(dir string) (*os.File, error) {
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	switch {
-	case *group != "" && errors.Is(err, fs.ErrPermission):
-		return notOfGroup("the job's environment", *group)
-	case *group != "" && errors.Is(err, fs.ErrNotExist):
-		return refuse(api.ExitUnreachable, "the store has nothing for group %s here: %w; next: submit the job again, or exclude the node (--exclude) if others have it", *group,
-			&fs.PathError{Op: "open", Path: *dir, Err: err})
+	case o.group != "" && errors.Is(err, fs.ErrPermission):
+		return nil, notOfGroup("the job's environment", o.group)
+	case o.group != "" && errors.Is(err, fs.ErrNotExist):
+		return nil, refuse(api.ExitUnreachable, "the store has nothing for group %s here: %w; next: submit the job again, or exclude the node (--exclude) if others have it", o.group,
+			&fs.PathError{Op: "open", Path: dir, Err: err})
 	case err != nil:
-		return refuse(api.ExitUnreachable, "the store is not mounted here: %w; next: tell the administrator that this node lacks it, or exclude the node (--exclude)",
-			&fs.PathError{Op: "open", Path: *dir, Err: err})
+		return nil, refuse(api.ExitUnreachable, "the store is not mounted here: %w; next: tell the administrator that this node lacks it, or exclude the node (--exclude)",
+			&fs.PathError{Op: "open", Path: dir, Err: err})
 	}
+	f := os.NewFile(uintptr(fd), dir)
+	if err := o.owned(f, dir, 0o022); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// owned refuses what is not the store owner's, or has one of the modes' bits.
+func (o *opening) owned(f *os.File, name string, modes uint32) error {
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return refuse(api.ExitUnreachable, "store: %w", &fs.PathError{Op: "stat", Path: *dir, Err: err})
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return refuse(api.ExitUnreachable, "store: %w", &fs.PathError{Op: "stat", Path: name, Err: err})
 	}
-	if *owner >= 0 && int(st.Uid) != *owner {
-		return refuse(api.ExitUnreachable, "%s belongs to uid %d, not to the configured owner %d; it is not mounted; next: the administrator checks owner= in plugstack.conf", *dir, st.Uid, *owner)
+	if o.owner >= 0 && int(st.Uid) != o.owner {
+		return refuse(api.ExitUnreachable, "%s belongs to uid %d, not to the configured owner %d; it is not mounted; next: the administrator checks owner= in plugstack.conf", name, st.Uid, o.owner)
 	}
-	if st.Mode&0o022 != 0 {
-		return refuse(api.ExitUnreachable, "%s may be written by others (mode %04o); it is not mounted; next: the administrator runs chmod go-w on it", *dir, st.Mode&0o7777)
+	if st.Mode&modes != 0 {
+		who, next := "others", "go-w"
+		if modes&0o200 != 0 {
+			who, next = "somebody", "a-w"
+		}
+		return refuse(api.ExitUnreachable, "%s may be written by %s (mode %04o); it is not mounted; next: the administrator runs chmod %s on it", name, who, st.Mode&0o7777, next)
 	}
-	return unix.Sendmsg(3, []byte{0}, unix.UnixRights(fd), nil, 0)
+	return nil
 }
 
 // notOfGroup is what is said to a user who may not read an environment.

@@ -57,6 +57,22 @@ func TestOpeningChildCannotBeTraced(t *testing.T) {
 	}
 }
 
+// openOnce has the child open the directory of a store's trees.
+func openOnce(store string, f attachFlags) error {
+	c, err := startOpener(store, nil, false, &f)
+	if err != nil {
+		return err
+	}
+	one, file, err := c.next()
+	if err != nil {
+		return errors.Join(err, c.close())
+	}
+	if one.Name != filepath.Join(store, "trees", hostPlatform()) || one.Image != nil {
+		err = fmt.Errorf("it offers %+v", one)
+	}
+	return errors.Join(err, file.Close(), c.close())
+}
+
 // What the user cannot reach, root does not get through the child; what it can
 // reach must be the owner's.
 func TestOpenAsUser(t *testing.T) {
@@ -71,7 +87,8 @@ func TestOpenAsUser(t *testing.T) {
 		}
 	})
 	open, shut := filepath.Join(base, "open"), filepath.Join(base, "shut")
-	for dir, mode := range map[string]os.FileMode{base: 0o755, open: 0o755, shut: 0o700, shut + "/in": 0o755} {
+	trees := filepath.Join("trees", hostPlatform())
+	for dir, mode := range map[string]os.FileMode{base: 0o755, filepath.Join(open, trees): 0o755, shut: 0o700, filepath.Join(shut, trees): 0o755} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -80,19 +97,15 @@ func TestOpenAsUser(t *testing.T) {
 		}
 	}
 	f := attachFlags{owner: 0, uid: 12345, gid: 12346, groups: "12347"}
-	fd, err := openAsUser(open, f)
-	if err != nil {
+	if err := openOnce(open, f); err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Close(fd); err != nil {
-		t.Error(err)
-	}
-	if fd, err := openAsUser(filepath.Join(shut, "in"), f); err == nil || !strings.Contains(err.Error(), "permission denied") {
-		t.Errorf("a directory that the user cannot reach: descriptor %d, error %v", fd, err)
+	if err := openOnce(shut, f); err == nil || !strings.Contains(err.Error(), "permission denied") {
+		t.Errorf("a directory that the user cannot reach: %v", err)
 	}
 	f.owner = 77
-	if fd, err := openAsUser(open, f); err == nil || !strings.Contains(err.Error(), "belongs to uid 0") {
-		t.Errorf("a directory of another owner: descriptor %d, error %v", fd, err)
+	if err := openOnce(open, f); err == nil || !strings.Contains(err.Error(), "belongs to uid 0") {
+		t.Errorf("a directory of another owner: %v", err)
 	}
 }
 
@@ -132,12 +145,8 @@ func TestAttachOfAGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := attachFlags{owner: 0, uid: 12345, gid: 12346, groups: "12347", group: "12347"}
-	fd, err := openAsUser(trees, f)
-	if err != nil {
+	if err := openOnce(part, f); err != nil {
 		t.Fatal(err)
-	}
-	if err := unix.Close(fd); err != nil {
-		t.Error(err)
 	}
 	group := func(name string) string { return wire(t, testPin(func(p *pin.Pin) { p.Group = name })) }
 	args := []string{"--store=" + base, "--owner=0", "--prefix-root=" + base + "/e", "--uid=12345", "--gid=12346", "--groups=12348"}

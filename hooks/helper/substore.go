@@ -49,7 +49,7 @@ func (s *submission) openStore(w *wanted) (*submitStore, error) {
 // that are needed of it, in the store or in the part of one of the user's groups:
 // where most of it is, everybody's first.
 func (st *submitStore) lookup(w *wanted, subdirs []string) (*readiness, error) {
-	best, err := st.lookupIn(prepared.Store{Root: st.root}, w, subdirs)
+	best, err := st.lookupIn(prepared.Store{Root: st.root, TreesOnly: st.own}, w, subdirs)
 	if err != nil || best.ready() {
 		return best, err
 	}

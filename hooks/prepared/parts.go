@@ -31,7 +31,7 @@ func (s Store) Parts() ([]Store, error) {
 		name := strconv.Itoa(gid)
 		there := slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })
 		if there && !slices.Contains(groups[:i], gid) {
-			out = append(out, Store{Root: filepath.Join(dir, name), Group: name, Patient: s.Patient})
+			out = append(out, Store{Root: filepath.Join(dir, name), Group: name, Patient: s.Patient, TreesOnly: s.TreesOnly})
 		}
 	}
 	return out, nil

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/materialize"
 	"github.com/hpcenv/hpcenv/envs/needs"
@@ -35,6 +36,9 @@ type Store struct {
 	// network file system may not show yet what was published a moment ago. For
 	// callers who know that it must be there.
 	Patient bool
+	// TreesOnly: an environment that is there as an image only does not count. For a
+	// user's own store, of which no image is mounted.
+	TreesOnly bool
 }
 
 // Environment is a named environment of a lock that was prepared here before.
@@ -120,20 +124,35 @@ func (s Store) index(lockDigest string) (*lockfile.Index, error) {
 }
 
 // Has tells whether an environment is published for a platform: its description
-// and its tree are there. (A tree is never without its description; a description
-// without a tree is that of an unfinished run, or of one that is being removed.)
+// and its tree or image are there. (Neither is ever without its description; a
+// description without them is that of an unfinished run, or of one that is being removed.)
 func (s Store) Has(e *Environment, platform string) (bool, error) {
 	if _, err := s.stat(s.meta(e.ID, platform)); err != nil {
 		return false, unlessAbsent(err)
 	}
 	trees := filepath.Join(s.Root, "trees", platform)
-	_, err := s.stat(filepath.Join(trees, e.ID))
+	_, err := os.Stat(filepath.Join(trees, e.ID))
 	if errors.Is(err, fs.ErrNotExist) {
-		// Without the directory it is the store that is not all here.
+		has, imageErr := s.HasImage(e.ID, platform)
+		if has || imageErr != nil {
+			return has && !s.TreesOnly, imageErr
+		}
+		_, err = s.stat(filepath.Join(trees, e.ID))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		// Without the directories it is the store that is not all here.
 		if _, err := os.Stat(trees); err != nil {
-			return false, err
+			if _, imagesErr := os.Stat(filepath.Join(s.Root, "images", platform)); imagesErr != nil {
+				return false, err
+			}
 		}
 	}
+	return err == nil, unlessAbsent(err)
+}
+
+// HasImage tells whether the image of an environment is published for a platform.
+func (s Store) HasImage(id, platform string) (bool, error) {
+	_, err := os.Stat(filepath.Join(s.Root, "images", platform, id+cache.ImageSuffix))
 	return err == nil, unlessAbsent(err)
 }
 

@@ -59,6 +59,8 @@ void attach_run(spank_t sp, const struct node *n)
 	args_add(&a, "--run-dir=%s", c->run_dir);
 	args_add(&a, "--job=%u", n->job);
 	args_add(&a, "--pin=%s", n->pin ? n->pin : "");
+	if (c->mount != MOUNT_STEP && !n->alone)
+		args_add(&a, "--shared"); /* by the job's other steps */
 	if (a.failed || !groups) {
 		failed(n, CODE_FAILED, "out of memory");
 		goto end;

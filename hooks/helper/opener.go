@@ -1,0 +1,136 @@
+package helper
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/hpcenv/hpcenv/daemon/api"
+)
+
+// openTimeout bounds how long the child may take in all; the shim bounds the whole of
+// attach.
+const openTimeout = 8 * time.Second
+
+// opener is the child that opens things as the user.
+type opener struct {
+	store string
+	cmd   *exec.Cmd
+	conn  *net.UnixConn
+	said  limited
+	ended bool
+}
+
+// startOpener starts a child that becomes the job's user and opens what these
+// environments lie in; each = one by one.
+func startOpener(store string, ids []string, each bool, f *attachFlags) (*opener, error) {
+	if f.uid < 0 || f.gid < 0 {
+		return nil, refuse(api.ExitUsage, "attach needs --uid and --gid")
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("socketpair: %w", err)
+	}
+	ours, theirs := os.NewFile(uintptr(pair[0]), "attach"), os.NewFile(uintptr(pair[1]), "open")
+	c := &opener{store: store}
+	if c.conn, err = unixConn(ours); err != nil {
+		return nil, errors.Join(err, theirs.Close())
+	}
+	c.cmd = exec.Command("/proc/self/exe", "spank", "open", "--root="+store, "--platform="+hostPlatform(), "--owner="+strconv.Itoa(f.owner),
+		"--uid="+strconv.Itoa(f.uid), "--gid="+strconv.Itoa(f.gid), "--groups="+f.groups, "--group="+f.group,
+		"--ids="+strings.Join(ids, ","), "--each="+strconv.FormatBool(each))
+	c.cmd.Env = []string{}
+	c.cmd.Dir = "/"
+	c.cmd.ExtraFiles = []*os.File{theirs}
+	c.cmd.Stderr = &c.said
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	// Whatever still holds its stderr does not delay the verdict.
+	c.cmd.WaitDelay = time.Second
+	err = c.cmd.Start()
+	if err = errors.Join(err, theirs.Close()); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting the opening child: %w", err), c.conn.Close())
+	}
+	return c, c.conn.SetDeadline(time.Now().Add(openTimeout))
+}
+
+// next is what the child offers next; the caller closes the file.
+func (c *opener) next() (*offer, *os.File, error) {
+	one := new(offer)
+	f, err := receiveMessage(c.conn, one)
+	if err == nil && f == nil && !one.End {
+		err = errors.New("the opening child sent no descriptor")
+	}
+	if err != nil {
+		return nil, nil, c.verdict(err)
+	}
+	return one, f, nil
+}
+
+// ask has the child answer about a loop device.
+func (c *opener) ask(r request, device *os.File) (*answer, error) {
+	told := new(answer)
+	err := sendMessage(c.conn, &r, device)
+	if err == nil {
+		_, err = receiveMessage(c.conn, told)
+	}
+	if err != nil {
+		return nil, c.verdict(err)
+	}
+	return told, nil
+}
+
+// verdict is why the child did not do what it should.
+func (c *opener) verdict(err error) error {
+	c.ended = true
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		// The child may hang in the kernel for good; it is killed and not waited for.
+		return errors.Join(refuse(api.ExitUnreachable,
+			"store: opening %s did not finish within %s: the storage does not answer; next: try another node (sbatch --exclude=…) and tell the administrator", c.store, openTimeout),
+			c.cmd.Process.Kill())
+	}
+	waitErr := c.cmd.Wait()
+	if c.said.Len() > 0 {
+		code := api.ExitUnreachable
+		var exit *exec.ExitError
+		if errors.As(waitErr, &exit) && exit.ExitCode() > 0 {
+			code = exit.ExitCode()
+		}
+		return refuse(code, "%s", strings.TrimSpace(c.said.String()))
+	}
+	return refuse(api.ExitUnreachable, "%s could not be opened: %w", c.store, errors.Join(err, waitErr))
+}
+
+// close ends the child, which has nothing more to do.
+func (c *opener) close() error {
+	err := c.conn.Close()
+	if c.ended {
+		return err
+	}
+	// It is at its end, or waits for a word that does not come.
+	if kill := c.cmd.Process.Kill(); !errors.Is(kill, os.ErrProcessDone) {
+		err = errors.Join(err, kill)
+	}
+	var exit *exec.ExitError
+	if wait := c.cmd.Wait(); !errors.As(wait, &exit) { // killed or not is the same here
+		err = errors.Join(err, wait)
+	}
+	return err
+}
+
+// limited keeps the first bytes of what a child says.
+type limited struct{ strings.Builder }
+
+func (l *limited) Write(p []byte) (int, error) {
+	if room := 4096 - l.Len(); room > 0 {
+		l.Builder.Write(p[:min(len(p), room)])
+	}
+	return len(p), nil
+}
