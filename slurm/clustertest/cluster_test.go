@@ -30,6 +30,7 @@ type cluster struct {
 	server                                           *exec.Cmd
 	aarch64                                          bool
 	suite                                            string // "" or the Debian release the cluster runs from
+	delivery                                         string // of environments; "" = the daemon's default
 	env                                              []string
 	mixed                                            mixedServer
 	// trees are what the nodes are between the stories that run now (mixedTrees); nil =
@@ -57,6 +58,7 @@ func startCluster() (*cluster, error) {
 		projects: filepath.Join(state, "work", "projects"),
 		suite:    os.Getenv("HPCENV_TEST_ROOT"),
 		aarch64:  os.Getenv("HPCENV_TEST_AARCH64") != "no",
+		delivery: os.Getenv("HPCENV_TEST_DELIVERY"),
 	}
 	if err := c.devcluster("stop", "--purge").Run(); err != nil {
 		return nil, fmt.Errorf("stopping an earlier cluster: %w", err)
@@ -69,7 +71,11 @@ func startCluster() (*cluster, error) {
 		return c, err
 	}
 	conf := filepath.Join(os.TempDir(), "hpcenv-clustertest.yaml")
-	if err := os.WriteFile(conf, []byte("fetch:\n  allow: [\"127.0.0.1\"]\n"), 0o644); err != nil {
+	text := "fetch:\n  allow: [\"127.0.0.1\"]\n"
+	if c.delivery != "" {
+		text += "delivery: " + c.delivery + "\n"
+	}
+	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
 		return c, err
 	}
 	args := []string{"start", "--nodes", "3", "--daemon-conf", conf}

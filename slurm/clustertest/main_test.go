@@ -157,6 +157,8 @@ func (c *cluster) condition(cond string) (bool, error) {
 	switch cond {
 	case "aarch64":
 		return c.aarch64, nil
+	case "images":
+		return c.delivery == "image", nil
 	case "bwrap", "git", "mpicc":
 		return c.command("sh", "-c", "command -v "+cond).Run() == nil, nil
 	}

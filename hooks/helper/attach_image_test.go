@@ -1,0 +1,215 @@
+package helper
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hpcenv/hpcenv/cache"
+	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/envs/image"
+	"github.com/hpcenv/hpcenv/envs/materialize"
+	"github.com/hpcenv/hpcenv/hooks/loopdev"
+	"github.com/hpcenv/hpcenv/hooks/pin"
+)
+
+const treeID = "fedcba9876543210fedcba9876543210"
+
+// imageStore is a store with an image of testID and a tree of treeID.
+type imageStore struct {
+	base, image string
+	args        []string
+}
+
+func newImageStore(t *testing.T) *imageStore {
+	t.Helper()
+	needRoot(t)
+	if _, err := os.Stat("/dev/loop-control"); err != nil {
+		t.Skip("NO LOOP DEVICES ON THIS HOST")
+	}
+	tool := image.NewTool("")
+	if err := tool.Available(t.Context()); err != nil {
+		t.Skip("NO MKSQUASHFS: ", err)
+	}
+	base, err := os.MkdirTemp("/tmp", "hpcenv-image-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(base); err != nil {
+			t.Error(err)
+		}
+	})
+	s := &imageStore{base: base, image: filepath.Join(base, "store/images", hostPlatform(), testID+cache.ImageSuffix)}
+	tree := filepath.Join(base, "tree")
+	for _, dir := range []string{filepath.Dir(s.image), filepath.Join(base, "store/trees", hostPlatform(), treeID), filepath.Join(base, "store/meta", testID), tree, filepath.Join(base, "e"), filepath.Join(base, "run")} {
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.Chmod(base, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err = errors.Join(os.WriteFile(filepath.Join(tree, "what"), []byte("image"), 0o644),
+		os.WriteFile(filepath.Join(base, "store/trees", hostPlatform(), treeID, "what"), []byte("tree"), 0o644))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec, err := tool.Build(t.Context(), image.Job{Tree: tree, Digest: strings.Repeat("0", 64), Bytes: 5, Out: s.image})
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta, err := json.Marshal(&materialize.Meta{ID: testID, Platform: hostPlatform(), Prefix: filepath.Join(base, "e", testID), Image: rec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Chmod(s.image, 0o444), os.WriteFile(filepath.Join(base, "store/meta", testID, hostPlatform()+".json"), meta, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	p := testPin(func(p *pin.Pin) {
+		p.Others = []pin.Choice{{Environment: "other", ID: treeID, Platforms: p.Platforms}}
+	})
+	s.args = []string{"spank", "attach", "--store=" + base + "/store", "--owner=0", "--prefix-root=" + base + "/e", "--uid=12345", "--gid=12346", "--groups=",
+		"--run-dir=" + base + "/run", "--job=1", "--pin=" + wire(t, p)}
+	return s
+}
+
+// inNamespace attaches in a mount namespace of its own, and then runs a script there; $1
+// is the prefix root, "attach" attaches again.
+func (s *imageStore) inNamespace(script string) (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	const before = `self=$1 root=$2; shift 2; attach() { "$self" "$@"; }; attach "$@" || exit`
+	cmd := exec.Command("unshare", append([]string{"--mount", "--propagation", "slave", "sh", "-c", before + "\n" + script, "sh", self, s.base + "/e"}, s.args...)...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// devices counts the loop devices of the image.
+func (s *imageStore) devices(t *testing.T) (n int) {
+	t.Helper()
+	f, err := os.Open(s.image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	devices, err := loopdev.Using(filepath.Base(s.image))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range devices {
+		same, err := loopdev.Same(d, f)
+		if err = errors.Join(err, d.Close()); err != nil {
+			t.Error(err)
+		}
+		if same {
+			n++
+		}
+	}
+	return n
+}
+
+// freed waits until no device shows the image.
+func (s *imageStore) freed(t *testing.T) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); s.devices(t) != 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("a loop device of the image is left")
+		}
+	}
+}
+
+// An image is mounted at its prefix, beside a tree; again in the same namespace changes
+// nothing; nothing is left afterwards.
+func TestAttachImage(t *testing.T) {
+	s := newImageStore(t)
+	out, err := s.inNamespace(`attach "$@" && cat $root/` + testID + `/what $root/` + treeID + `/what; echo; grep " $root" /proc/self/mountinfo; touch $root/` + treeID + `/x 2>&1; ls ` + s.base + `/store/trees`)
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if !strings.HasPrefix(out, "imagetree\n") || strings.Count(out, s.base+"/e") != 4 || !strings.Contains(out, "Read-only file system") {
+		t.Errorf("not an image, a tree and what holds them, or not read-only:\n%s", out)
+	}
+	if !strings.Contains(out, testID+" ro,nosuid,nodev") {
+		t.Errorf("the image's mount:\n%s", out)
+	}
+	s.freed(t)
+	if mounts, err := os.ReadFile("/proc/self/mountinfo"); err != nil || strings.Contains(string(mounts), s.base) {
+		t.Errorf("the host's mounts: %v\n%s", err, mounts)
+	}
+}
+
+// Steps that start together share one loop device.
+func TestAttachImageAtOnce(t *testing.T) {
+	s := newImageStore(t)
+	var wg sync.WaitGroup
+	outs := make([]string, 20)
+	for i := range outs {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			// Each stays until all are there.
+			out, err := s.inNamespace(`cut -d' ' -f3,5- /proc/self/mountinfo | grep "$root.*squashfs"; touch "$root/../there.$$"
+				n=0; while [ $(ls "$root/.." | grep -c there) -lt 20 ] && [ $n -lt 300 ]; do sleep 0.1; n=$((n+1)); done`)
+			if err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+			outs[i] = out
+		}()
+	}
+	wg.Wait()
+	for _, out := range outs {
+		if out != outs[0] || !strings.Contains(out, "/dev/loop") {
+			t.Fatalf("different devices or file systems: %q", outs)
+		}
+	}
+	s.freed(t)
+}
+
+// What is not the image that was published is not mounted.
+func TestAttachImageRefused(t *testing.T) {
+	for what, c := range map[string]struct {
+		spoil func(s *imageStore) error
+		want  string
+	}{
+		"cut short":      {func(s *imageStore) error { return os.Truncate(s.image, 96) }, "it was published with"},
+		"another owner":  {func(s *imageStore) error { return os.Chown(s.image, 12345, 12346) }, "belongs to uid 12345"},
+		"write bit":      {func(s *imageStore) error { return os.Chmod(s.image, 0o644) }, "may be written"},
+		"gone":           {func(s *imageStore) error { return os.Remove(s.image) }, "no such file"},
+		"symbolic link":  {func(s *imageStore) error { return link(s.image) }, "symbolic links are not followed"},
+		"link in a path": {func(s *imageStore) error { return link(filepath.Dir(s.image)) }, "symbolic links are not followed"},
+		"superblock": {func(s *imageStore) error {
+			b, err := os.ReadFile(s.image)
+			if err != nil {
+				return err
+			}
+			b[8]++ // the time of making
+			return os.WriteFile(s.image, b, 0o444)
+		}, "another superblock"},
+		"a directory": {func(s *imageStore) error {
+			return errors.Join(os.Remove(s.image), os.Mkdir(s.image, 0o555))
+		}, "no regular file"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := newImageStore(t)
+			if err := c.spoil(s); err != nil {
+				t.Fatal(err)
+			}
+			out, err := s.inNamespace("echo attached")
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.ExitCode() != api.ExitUnreachable || !strings.Contains(out, c.want) || !strings.Contains(out, "; next: ") {
+				t.Errorf("%v, want exit code %d and %q: %s", err, api.ExitUnreachable, c.want, out)
+			}
+		})
+	}
+}
+
+// link puts a symbolic link in the place of a path, to what it was.
+func link(path string) error {
+	return errors.Join(os.Rename(path, path+".moved"), os.Symlink(path+".moved", path))
+}
