@@ -160,3 +160,26 @@ func TestPatience(t *testing.T) {
 		t.Errorf("what never comes: %v", err)
 	}
 }
+
+// TestImage: an image is as good as a tree, where images can be mounted.
+func TestImage(t *testing.T) {
+	s := Store{Root: t.TempDir()}
+	put(t, filepath.Join(s.Root, "locks", digest, "index.json"), index())
+	put(t, filepath.Join(s.Root, "meta", id, "linux-64.json"), &materialize.Meta{ID: id, Prefix: "/e/" + id})
+	put(t, filepath.Join(s.Root, "images", "linux-64", "other.sqfs"), "")
+	e, err := s.Environment(digest, "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if has, err := s.Has(e, "linux-64"); has || err != nil {
+		t.Errorf("a description alone, in a store of images: %v %v", has, err)
+	}
+	put(t, filepath.Join(s.Root, "images", "linux-64", id+".sqfs"), "")
+	if has, err := s.Has(e, "linux-64"); !has || err != nil {
+		t.Errorf("an image: %v %v", has, err)
+	}
+	s.TreesOnly = true
+	if has, err := s.Has(e, "linux-64"); has || err != nil {
+		t.Errorf("an image, where only trees count: %v %v", has, err)
+	}
+}

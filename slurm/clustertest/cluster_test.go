@@ -73,7 +73,8 @@ func startCluster() (*cluster, error) {
 	conf := filepath.Join(os.TempDir(), "hpcenv-clustertest.yaml")
 	text := "fetch:\n  allow: [\"127.0.0.1\"]\n"
 	if c.delivery != "" {
-		text += "delivery: " + c.delivery + "\n"
+		// Images are staged where the daemon's account can make a directory.
+		text += "delivery: " + c.delivery + "\nbuild_dir: " + c.buildDir() + "\n"
 	}
 	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
 		return c, err
@@ -112,8 +113,11 @@ func (c *cluster) stop() error {
 	if c.server != nil {
 		err = errors.Join(c.server.Process.Kill(), ignoreExit(c.server.Wait()))
 	}
-	return errors.Join(err, c.devcluster("stop", "--purge").Run())
+	return errors.Join(err, c.devcluster("stop", "--purge").Run(), os.RemoveAll(c.buildDir()))
 }
+
+// buildDir is the daemon's build_dir where it makes images.
+func (c *cluster) buildDir() string { return "/tmp/" + filepath.Base(c.state) + "-build" }
 
 // serve starts the channel's HTTP server and returns its base URL.
 func (c *cluster) serve() (string, error) {
