@@ -19,6 +19,7 @@ LAZY := -extldflags=-Wl,-z,lazy
 # What must also hold with job_container/tmpfs and with trees bound at boot. (Slurm's
 # own job_container/tmpfs does not work in the emulated aarch64 slurmstepd.)
 MODE_STORIES := TestStories/(batch|export|het|nested|overlap|path-kept|private|srun-salloc|without)$$
+IMAGE_STORIES := TestStories/(array|batch|images|mixed|nested|root-squash)$$|TestErrors/image-faults$$
 
 .PHONY: all help setup build go-build shim demo test check check-data unit ctest cluster counts \
 	oracle oracle-venv formats servers fuzz test-slurm-24.11 bench-elf bench-image bench-launch bench-link bench-lock bench-select bench-storm roots install gpu-check clean
@@ -162,6 +163,8 @@ cluster: | $(RESULTS)
 		-tags cluster -count=1 -timeout 10m -run '$(MODE_STORIES)' ./slurm/clustertest/...
 	HPCENV_TEST_AARCH64=no HPCENV_TEST_START='--mount host' contrib/ci/gotest.sh $(RESULTS)/cluster-host.json \
 		-tags cluster -count=1 -timeout 10m -run '$(MODE_STORIES)' ./slurm/clustertest/...
+	HPCENV_TEST_DELIVERY=image contrib/ci/gotest.sh $(RESULTS)/cluster-images.json \
+		-tags cluster -count=1 -timeout 15m -run '$(IMAGE_STORIES)' ./slurm/clustertest/...
 
 test-slurm-24.11: setup build | $(RESULTS)
 	contrib/devcluster/debian-root.sh trixie amd64

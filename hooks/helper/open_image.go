@@ -142,7 +142,7 @@ func (o *opening) openImage(one *offer) (*os.File, error) {
 	err = o.owned(f, one.Name, 0o222)
 	if err == nil {
 		if err = image.Check(f, one.Image); err != nil {
-			err = refuse(api.ExitUnreachable, "the environment's image is not as it was published: %w; it is not mounted; next: the administrator runs hpcenv verify and makes it anew", err)
+			err = refuse(api.ExitUnreachable, "the environment's image is not as it was published: %w; it is not mounted; next: the administrator looks at it with hpcenv admin verify, removes it and prepares it again", err)
 		}
 	}
 	if err != nil {
