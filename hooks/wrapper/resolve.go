@@ -178,7 +178,7 @@ func (o Options) prepare(ctx context.Context, r *resolved) error {
 			return storeError(r.store, err)
 		}
 		if !usable { // until images can be mounted here
-			return api.Errorf(api.ExitFailed, "environment %q (%s) is published as an image only, and programs run in trees so far\nnext: hpcenv prepare --delivery both in a store of your own (unset HPCENV_DELIVERY), or ask the administrator for the delivery both (hpcenvd.yaml)", o.Environment, id[:min(8, len(id))])
+			return api.Errorf(api.ExitFailed, "environment %q (%s) is published as an image only, and outside of jobs (sbatch, srun) programs run in trees so far\nnext: hpcenv prepare --delivery both in a store of your own (unset HPCENV_DELIVERY), or ask the administrator for the delivery both (hpcenvd.yaml)", o.Environment, id[:min(8, len(id))])
 		}
 	}
 	if r.built, err = files.SiteBuilds(id, o.Platform); err != nil {

@@ -96,7 +96,11 @@ func (c *cluster) cmdProbes(ts *testscript.TestScript, neg bool, args []string) 
 	}
 	data, err := os.ReadFile(ts.MkAbs(*lock))
 	ts.Check(err)
-	want, err := expect(*store, c.prefixRoot, data, *env)
+	local := ""
+	if c.delivery == "image" && *store == c.store {
+		local = c.buildDir()
+	}
+	want, err := expect(*store, local, c.prefixRoot, data, *env)
 	ts.Check(err)
 	text := ts.ReadFile(fs.Arg(0))
 	var seenNodes, seenMachines []string

@@ -34,8 +34,9 @@ type expectation struct {
 }
 
 // expect works out, from the lock and the packages' manifests (which were
-// checked against the packages' own paths.json), what tasks must print.
-func expect(store, prefixRoot string, lock []byte, environment string) (*expectation, error) {
+// checked against the packages' own paths.json), what tasks must print. The manifests are
+// in the directory local if there is one: of a store of images.
+func expect(store, local, prefixRoot string, lock []byte, environment string) (*expectation, error) {
 	l, err := lockfile.Parse(lock)
 	if err != nil {
 		return nil, err
@@ -55,6 +56,11 @@ func expect(store, prefixRoot string, lock []byte, environment string) (*expecta
 	st, err := cache.Open(store)
 	if err != nil {
 		return nil, err
+	}
+	if _, err := os.Stat(local); local != "" && err == nil {
+		if err := st.UseLocal(local); err != nil {
+			return nil, err
+		}
 	}
 	e := &expectation{prefix: filepath.Join(prefixRoot, ix.Environments[environment].ID), sha256: map[string]string{}}
 	if st.Format().PrefixRoot == "" { // a user's own store; these stories are on x86-64
