@@ -226,8 +226,12 @@ func lockLoops(runDir string) (unlock func(), err error) {
 		if err == nil {
 			return func() { l.Close() }, nil // nothing is written
 		}
-		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) || time.Now().After(end) {
-			return fail(errors.Join(fmt.Errorf("lock of %s: %w", l.Name(), err), l.Close()))
+		busy := errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, unix.EINTR)
+		if busy && time.Now().After(end) {
+			err = fmt.Errorf("another step of this node is at it for more than %s: does the storage answer? next: try another node (sbatch --exclude=…) and tell the administrator: %w", openTimeout, err)
+		}
+		if !busy || time.Now().After(end) {
+			return fail(errors.Join(fmt.Errorf("%s: %w", l.Name(), err), l.Close()))
 		}
 	}
 }
