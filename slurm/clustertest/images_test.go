@@ -21,8 +21,10 @@ func cmdLoops(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
+	image, err := filepath.EvalSymlinks(ts.MkAbs(args[1])) // devices go by its name
+	ts.Check(err)
 	ts.Check(poll(20*time.Second, args[0]+" loop devices of "+args[1], func() (bool, error) {
-		n, err := countLoops(ts.MkAbs(args[1]))
+		n, err := countLoops(image)
 		return n == want, err
 	}))
 }
