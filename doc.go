@@ -35,6 +35,7 @@
 //	hooks/helper             the program behind the plugin, prolog and epilog
 //	hooks/jobscript          lines of job scripts that would leave the environment
 //	hooks/launch             the last step before a program of an environment starts on a node
+//	hooks/loopdev            files as block devices, one per file and host
 //	hooks/look               a user's request that root look at a node
 //	hooks/pin                what a submission carries with its job
 //	hooks/planning           a lock's description and the cluster's nodes, for plans

@@ -56,7 +56,7 @@
 // The helper's parent is that process: from its arguments the helper finds the job
 // script, about which it warns.
 //
-//	hpcenv spank attach --store= --owner= --prefix-root= --uid= --gid= --groups=1,2 --run-dir= --job=N --pin=
+//	hpcenv spank attach --store= --owner= --prefix-root= --uid= --gid= --groups=1,2 --run-dir= --job=N --pin= [--shared]
 //
 // --pin is the step's, or empty; unless it is the step's own choice, what the prolog
 // left in RUN_DIR/job/JOB stands above it. What a pin of the environment asks for is
@@ -68,7 +68,9 @@
 // store, with mount=job and mount=host, once per task, in a mount namespace
 // that the task gets of its own just before it becomes the user (a copy of the job's or the host's;
 // user, IPC and process namespaces, which shared memory between ranks looks at, stay
-// what they are). stdout and stderr (up to 4 KiB) are the message of a failure.
+// what they are). What is there as an image only is mounted at its prefix, in a tmpfs
+// over the prefix root; --shared (other steps have the same mounts) refuses that where
+// the prefix root has something else in it. stdout and stderr (up to 4 KiB) are the message of a failure.
 //
 //	hpcenv spank activate --store= --prefix-root= --run-dir= --job=N --step=N --nodeid=N --pin= --batch=0|1 [--command=PROGRAM]
 //

@@ -213,3 +213,20 @@ func TestAttachImageRefused(t *testing.T) {
 func link(path string) error {
 	return errors.Join(os.Rename(path, path+".moved"), os.Symlink(path+".moved", path))
 }
+
+// Trees that other steps of a job may use are not hidden by an image's step.
+func TestAttachImageShared(t *testing.T) {
+	s := newImageStore(t)
+	s.args = append(s.args, "--shared")
+	if out, err := s.inNamespace(`attach "$@" && cat $root/` + testID + `/what`); err != nil || out != "image" {
+		t.Errorf("nothing there: %v: %s", err, out)
+	}
+	if err := os.Mkdir(filepath.Join(s.base, "e", treeID), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.inNamespace("echo attached")
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != api.ExitUnreachable || !strings.Contains(out, "would be hidden") {
+		t.Errorf("trees there: %v: %s", err, out)
+	}
+}

@@ -6,8 +6,10 @@
 //
 //	submit    as the user, on the submit side: lock → pin
 //	attach    as root, on a node, empty environment: the trees appear at the prefix
-//	          root, everybody's or those of a group that the user is a member of
-//	open      as the user, child of attach: opens what root may not look at
+//	          root, everybody's or those of a group that the user is a member of; what
+//	          is there as an image only is mounted at its prefix
+//	open      as the user, child of attach: opens what root may not look at, and
+//	          sets up the loop devices of images
 //	activate  as the user, in the first task of a node: environment changes as data
 //	prolog    as root: leaves the job's pin in the run directory
 //	epilog    as root: takes it away, and looks at the node if the job asked for it
