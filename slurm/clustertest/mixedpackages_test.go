@@ -64,8 +64,12 @@ func mixedPackages() (out []mixedPackage) {
 	add(channelForge, gpu, condatest.Package{Name: "cupy", Version: "13.4.1", Build: "py311h0cc8d3a_0",
 		Depends: []string{cudaDriver, "cuda-version >=12.0,<13", "numpy >=1.24,<2.3", python}, Files: module("cupy", "")})
 	// What programs communicate with.
-	add(channelForge, all, condatest.Package{Name: "ucx", Version: "1.18.0", Build: "hfd9a62f_0",
-		Depends: []string{glibc}, Files: []condatest.File{{Path: "share/ucx/version", Content: "1.18.0\n"}}})
+	machines := map[string]elf.Machine{"linux-64": elf.EM_X86_64, "linux-aarch64": elf.EM_AARCH64}
+	for subdir, machine := range machines {
+		verbs := elftest.Spec{SOName: "libuct_ib.so.0", Machine: machine, Needed: []string{"libc.so.6"}, Align: 65536}
+		out = append(out, mixedPackage{condatest.Package{Name: "ucx", Version: "1.18.0", Build: "hfd9a62f_0", Subdir: subdir,
+			Depends: []string{glibc}, Files: []condatest.File{{Path: "lib/ucx/libuct_ib.so", Content: string(verbs.Make())}}}, channelForge, all})
+	}
 	add(channelForge, all, condatest.Package{Name: "openmpi", Version: "5.0.7", Build: "h1c32ccd_0",
 		Depends: []string{glibc, "ucx >=1.18.0,<1.19.0a0"}, Files: []condatest.File{{Path: "share/openmpi/version", Content: "5.0.7\n"}}})
 	// The rest of what the project asks for.
@@ -94,7 +98,7 @@ func mixedPackages() (out []mixedPackage) {
 	numeric(gpu, "cuda12_py311_gpu_0", "import legate, cupy\n", "__cuda", "cuda-version >=12.2,<13")
 	// Sources that are compiled on the machine: here without what compiles them, but with
 	// what comes of it, which launches look for.
-	for subdir, machine := range map[string]elf.Machine{"linux-64": elf.EM_X86_64, "linux-aarch64": elf.EM_AARCH64} {
+	for subdir, machine := range machines {
 		wrapper := elftest.Spec{SOName: "librealm_gex_wrapper.so", Machine: machine, Needed: []string{"libc.so.6"}, Align: 65536}
 		out = append(out, mixedPackage{condatest.Package{Name: "realm-gex-wrapper", Version: "0.0.1", Build: "h4616a5c_0", Subdir: subdir,
 			Files: []condatest.File{{Path: "gex-wrapper/src/README", Content: "GASNet-EX for Realm\n"},
