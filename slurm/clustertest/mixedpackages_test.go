@@ -4,6 +4,10 @@ package clustertest
 
 import (
 	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
 
 	"github.com/hpcenv/hpcenv/internal/condatest"
 	"github.com/hpcenv/hpcenv/internal/elftest"
@@ -46,7 +50,7 @@ const (
 )
 
 // mixedPackages are all but Python and NumPy.
-func mixedPackages() (out []mixedPackage) {
+func mixedPackages(t *testing.T) (out []mixedPackage) {
 	all, gpu := []string{"default", "cpu", "gex"}, []string{"default", "gex"}
 	add := func(channel string, in []string, p condatest.Package) {
 		if p.Noarch != "" {
@@ -65,10 +69,9 @@ func mixedPackages() (out []mixedPackage) {
 		Depends: []string{cudaDriver, "cuda-version >=12.0,<13", "numpy >=1.24,<2.3", python}, Files: module("cupy", "")})
 	// What programs communicate with.
 	machines := map[string]elf.Machine{"linux-64": elf.EM_X86_64, "linux-aarch64": elf.EM_AARCH64}
-	for subdir, machine := range machines {
-		verbs := elftest.Spec{SOName: "libuct_ib.so.0", Machine: machine, Needed: []string{"libc.so.6"}, Align: 65536}
+	for subdir := range machines {
 		out = append(out, mixedPackage{condatest.Package{Name: "ucx", Version: "1.18.0", Build: "hfd9a62f_0", Subdir: subdir,
-			Depends: []string{glibc}, Files: []condatest.File{{Path: "lib/ucx/libuct_ib.so", Content: string(verbs.Make())}}}, channelForge, all})
+			Depends: []string{glibc}, Files: []condatest.File{{Path: "lib/ucx/libuct_ib.so", Content: emptyLibrary(t, compilers[subdir])}}}, channelForge, all})
 	}
 	add(channelForge, all, condatest.Package{Name: "openmpi", Version: "5.0.7", Build: "h1c32ccd_0",
 		Depends: []string{glibc, "ucx >=1.18.0,<1.19.0a0"}, Files: []condatest.File{{Path: "share/openmpi/version", Content: "5.0.7\n"}}})
@@ -107,6 +110,24 @@ func mixedPackages() (out []mixedPackage) {
 	add(channelGex, []string{"gex"}, condatest.Package{Name: "legate-mpi-wrapper", Version: "0.0.1", Build: "h4616a5c_0", Noarch: "generic",
 		Files: []condatest.File{{Path: "mpi-wrapper/src/README", Content: "MPI for Legate\n"}}})
 	return out
+}
+
+// compilers by subdir.
+var compilers = map[string]string{"linux-64": "gcc", "linux-aarch64": "aarch64-linux-gnu-gcc"}
+
+// emptyLibrary is a library with nothing in it, which can really be loaded.
+func emptyLibrary(t *testing.T, compiler string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "empty.so")
+	cmd := exec.Command(compiler, "-shared", "-nostdlib", "-o", path, "-x", "c", os.DevNull)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, out)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
 }
 
 // module is a Python module of one file.
