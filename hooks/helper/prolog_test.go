@@ -43,3 +43,15 @@ func TestPrologWritesOnlyWhereRootAloneMay(t *testing.T) {
 		})
 	}
 }
+
+// TestPrologUsage: an administrator who calls it wrongly is told how it is called.
+func TestPrologUsage(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"--nosuch"}, {"more"}} {
+		for _, verb := range []string{"prolog", "epilog"} {
+			err := prologOrEpilog(t.Context(), verb, args)
+			if err == nil || exitCode(err) != api.ExitUsage || !strings.Contains(err.Error(), "usage: hpcenv slurm-hook "+verb+" [--unhealthy report|drain|fail]") {
+				t.Errorf("%s %v: %v", verb, args, err)
+			}
+		}
+	}
+}

@@ -51,5 +51,12 @@ func Run(ctx context.Context, in *Input, brief bool) *Report {
 			}
 		}
 	}
+	if p := in.process; p != nil && p.err == nil {
+		for i := range p.modules {
+			if m := &p.modules[i]; m.expected(in) {
+				r.Elsewhere = append(r.Elsewhere, m.Path)
+			}
+		}
+	}
 	return r
 }

@@ -107,6 +107,9 @@ type Input struct {
 // Report of the checks, in the order in which they are listed.
 type Report struct {
 	Findings []Finding `json:"findings"`
+	// Elsewhere are the modules (paths below the prefix) that do not load on this node and
+	// are not meant to, since they are for hardware that it does not have.
+	Elsewhere []string `json:"elsewhere,omitempty"`
 }
 
 // Level is the worst of the findings'; Fits if there is none.

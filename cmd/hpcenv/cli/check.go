@@ -106,6 +106,8 @@ type checked struct {
 	Findings []preflight.Finding `json:"findings"`
 	// Notes say what could not be looked at as a whole.
 	Notes []string `json:"notes,omitempty"`
+	// elsewhere are modules for hardware that the host does not have.
+	elsewhere []string
 }
 
 // can: a launch would go on.

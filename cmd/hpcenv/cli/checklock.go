@@ -224,7 +224,9 @@ func (a *app) checkOne(ctx context.Context, r *checkResult, one *checked, found 
 		}
 		one.Notes = append(one.Notes, notes...)
 	}
-	one.set(r.Host.Check(ctx, e).At(preflight.Fits))
+	report := r.Host.Check(ctx, e)
+	one.elsewhere = report.Elsewhere
+	one.set(report.At(preflight.Fits))
 	return nil
 }
 
