@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/hpcenv/hpcenv/daemon/api"
 )
 
 func ownPin() string {

@@ -79,7 +79,7 @@ func (a *app) smokeNode(ctx context.Context, limit time.Duration) error {
 	if err := tell.Begin(begin); err != nil {
 		return err
 	}
-	one, err := a.checkActive(ctx, begin.Environment, found)
+	one, err := a.judgeActive(ctx, begin.Environment, found)
 	if err != nil {
 		return err
 	}
@@ -106,9 +106,9 @@ func (a *app) smokeNode(ctx context.Context, limit time.Duration) error {
 	return tell.End(end)
 }
 
-// checkActive makes the checks of a launch for what is active: they may say why modules
+// judgeActive makes the checks of a launch for what is active: they may say why modules
 // fail, and which are not for this node.
-func (a *app) checkActive(ctx context.Context, name string, found *checkup.Prepared) (*checked, error) {
+func (a *app) judgeActive(ctx context.Context, name string, found *checkup.Prepared) (*checked, error) {
 	host := checkup.Look(ctx, checkup.Options{RunDir: helper.DefaultRunDir, Env: os.LookupEnv})
 	r, one := &checkResult{Host: host}, &checked{Name: name}
 	if p, err := pin.Decode(a.getenv(pin.Variable)); err == nil && p.Plan != nil {
