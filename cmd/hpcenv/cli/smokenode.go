@@ -111,8 +111,14 @@ func (a *app) smokeNode(ctx context.Context, limit time.Duration) error {
 func (a *app) judgeActive(ctx context.Context, name string, found *checkup.Prepared) (*checked, error) {
 	host := checkup.Look(ctx, checkup.Options{RunDir: helper.DefaultRunDir, Env: os.LookupEnv})
 	r, one := &checkResult{Host: host}, &checked{Name: name}
-	if p, err := pin.Decode(a.getenv(pin.Variable)); err == nil && p.Plan != nil {
-		r.wish = p.Plan.Wish
+	if p, err := pin.Decode(a.getenv(pin.Variable)); err == nil {
+		conf, err := a.conf()
+		if err != nil {
+			return nil, err
+		}
+		if err := r.ofPin(conf.Store, p); err != nil {
+			return nil, err
+		}
 	}
 	return one, a.checkOne(ctx, r, one, found, nil, nil)
 }
