@@ -73,6 +73,9 @@ func (f *activateFlags) preflight(ctx context.Context, l *launched) ([]launch.Li
 	if l.on.forced {
 		out.Chosen()
 	}
+	if l.on.told {
+		out.Told()
+	}
 	told = append(told, out.Lines(told)...)
 	reported := out.Unhealthy && look.Leave(f.runDir, f.job) == nil
 	if len(out.Refused) == 0 {
