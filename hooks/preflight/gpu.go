@@ -36,12 +36,28 @@ func gpus(_ context.Context, in *Input) ([]Finding, error) {
 		if f.GPU != nil && !in.granted(*f.GPU) || f.ID == "gpu-missing" && in.allListed() {
 			continue
 		}
-		out = append(out, ofGPU(in.GPU.Report, f))
+		of := ofGPU(in.GPU.Report, f)
+		if of.Level == Unhealthy && in.withoutGPU() {
+			of.Level = Warn
+			of.Evidence += "; this step was given no GPU"
+		}
+		out = append(out, of)
 	}
 	if len(out) == 0 && in.GPU.Report != nil {
 		out = append(out, Finding{ID: "gpu", Level: Fits, Evidence: fmt.Sprintf("its driver %s serves %d GPUs that are well", in.GPU.Report.Driver, in.well())})
 	}
 	return out, nil
+}
+
+// withoutGPU: it runs in a job, and Slurm gave it no GPU. An environment for GPUs can
+// still have work to do there that needs none, such as preparing data; what becomes of
+// GPUs that others were given is then no reason to refuse it.
+func (in *Input) withoutGPU() bool {
+	if _, job := in.lookup("SLURM_JOB_ID"); !job || in.WantsGPU {
+		return false
+	}
+	visible, _ := in.lookup("CUDA_VISIBLE_DEVICES")
+	return visible == "" || visible == "NoDevFiles"
 }
 
 // granted: the step may use the GPU.
