@@ -88,12 +88,23 @@ func Run(ctx context.Context, in *Input, brief bool) *Report {
 
 // make runs one check.
 func (c *check) make(ctx context.Context, in *Input) []Finding {
-	found, err := c.run(ctx, in)
+	found, err := c.guarded(ctx, in)
 	if err != nil {
 		found = append(found, Finding{ID: c.id, Level: Unknown, Evidence: "could not be checked: " + err.Error(), Act: Administrator,
 			Next: "look at the file or directory that the message names"})
 	}
 	return found
+}
+
+// guarded turns a panic over a file that nobody foresaw into the check's error: what
+// could not be checked keeps nothing from running.
+func (c *check) guarded(ctx context.Context, in *Input) (found []Finding, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			found, err = nil, fmt.Errorf("a fault of hpcenv: %v", v)
+		}
+	}()
+	return c.run(ctx, in)
 }
 
 // maxText bounds each text of a finding in bytes: a search path can have a hundred

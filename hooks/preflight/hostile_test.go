@@ -14,7 +14,9 @@ import (
 	"github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"github.com/hpcenv/hpcenv/envs/requirement"
 	"github.com/hpcenv/hpcenv/envs/stack"
+	"github.com/hpcenv/hpcenv/hooks/facts"
 	"github.com/hpcenv/hpcenv/hooks/gpu"
 	"github.com/hpcenv/hpcenv/hooks/preflight"
 )
@@ -148,6 +150,10 @@ func TestScriptMaySetVariables(t *testing.T) {
 		w.survey()
 		w.in.Needs.Stack.Family = stack.GASNet
 		w.want("gasnet", preflight.Unfit)
+		w.env["SLURM_JOB_ID"] = "7"
+		w.want("gasnet", preflight.Warn, "on one node")
+		w.in.MultiNode = true
+		w.want("gasnet", preflight.Unfit)
 		w.env["LEGATE_MPI_WRAPPER"] = "/site/none.so"
 		w.want("mpi-wrapper", preflight.Unfit)
 		who(w.in)
@@ -178,4 +184,26 @@ func TestStepWithoutGPU(t *testing.T) {
 	delete(w.env, "CUDA_VISIBLE_DEVICES")
 	w.in.WantsGPU = true
 	w.want("gpu-lost", preflight.Unhealthy)
+}
+
+// TestUnreadFacts: what an overloaded node could not read of itself in time is not
+// missing there.
+func TestUnreadFacts(t *testing.T) {
+	w := newWorld(t)
+	w.survey()
+	w.in.Needs.Locked = []requirement.Requirement{
+		{Spec: "__glibc >=2.28", Source: requirement.Depends}, {Spec: "__linux >=3.10", Source: requirement.Depends},
+		{Spec: "__archspec 1 x86_64_v2", Source: requirement.Depends},
+	}
+	w.in.Facts.Glibc = ""
+	w.want("glibc", preflight.Unfit)
+	w.in.Facts.CPU, w.in.Facts.Kernel = facts.CPU{}, ""
+	w.in.Facts.Problems = []string{"processor: no answer: context deadline exceeded", "glibc: no answer: context deadline exceeded", "kernel: no answer: context deadline exceeded"}
+	for _, id := range []string{"glibc", "kernel", "microarchitecture"} {
+		for _, f := range w.found(id) {
+			if f.Level != preflight.Fits {
+				t.Errorf("%+v", f)
+			}
+		}
+	}
 }

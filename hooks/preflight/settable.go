@@ -25,3 +25,13 @@ func (in *Input) preloaded() bool {
 	list, _ := in.lookup("LD_PRELOAD")
 	return list != ""
 }
+
+// alone makes a finding about communication a warning to a step on one node, whose
+// program may well not communicate.
+func (in *Input) alone(f Finding) Finding {
+	if f.Level == Unfit && in.single() {
+		f.Level = Warn
+		f.Evidence += "; that matters on one node only to programs that use it"
+	}
+	return f
+}
