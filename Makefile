@@ -21,7 +21,7 @@ LAZY := -extldflags=-Wl,-z,lazy
 MODE_STORIES := TestStories/(batch|export|het|nested|overlap|path-kept|private|srun-salloc|without)$$
 
 .PHONY: all help setup build go-build shim demo test check check-data unit ctest cluster counts \
-	oracle oracle-venv formats servers fuzz test-slurm-24.11 bench-elf bench-image bench-launch bench-link bench-lock bench-select roots install gpu-check clean
+	oracle oracle-venv formats servers fuzz test-slurm-24.11 bench-elf bench-image bench-launch bench-link bench-lock bench-select bench-storm roots install gpu-check clean
 
 all: build
 
@@ -39,6 +39,7 @@ help:
 	@echo "make bench-link        what making environments costs, against the reference installer"
 	@echo "make bench-lock        what reading locks costs, against the reference reader"
 	@echo "make bench-select      what choosing environments costs, on a node and for a cluster"
+	@echo "make bench-storm       what starting Python on many nodes at once asks of shared storage (root)"
 	@echo "make gpu-check         what this machine's GPU driver says, and whether nvidia-smi agrees"
 	@echo "make build             the programs and the SPANK plug-in, in build/"
 	@echo "make setup             install what is missing (Debian, Ubuntu; root)"
@@ -211,6 +212,12 @@ bench-select:
 	$(GO) build -o $(BUILD)/amd64/selectbench ./contrib/bench/select
 	CGO_ENABLED=0 $(GO) build -trimpath -o $(BUILD)/amd64/hpcenv ./cmd/hpcenv
 	$(BUILD)/amd64/selectbench $(CURDIR)/$(BUILD)/amd64/hpcenv
+
+# The plot is build/storm.png. Needs none of what build makes but hpcenv.
+bench-storm: setup
+	CGO_ENABLED=0 $(GO) build -trimpath -o $(BUILD)/amd64/hpcenv ./cmd/hpcenv
+	CGO_ENABLED=0 $(GO) build -o $(BUILD)/amd64/stormbench ./contrib/bench/storm
+	contrib/bench/storm.sh
 
 clean:
 	rm -rf $(BUILD)

@@ -35,6 +35,7 @@ procps               /usr/bin/pgrep                              looking for lef
 iproute2             /usr/bin/ss                                 looking for leftovers
 curl                 /usr/bin/curl                               checks against local servers
 ca-certificates      /etc/ssl/certs/ca-certificates.crt          fetching over https
+e2fsprogs            /usr/sbin/mkfs.ext4                         nodes' disks in make bench-storm, bench-link
 xfsprogs            /usr/sbin/mkfs.xfs                          an XFS with reflinks in tests
 libopenmpi-dev       /usr/bin/mpicc                              site builds against an MPI, in tests
 openmpi-bin          /usr/bin/mpirun                             MPI programs on the cluster's nodes

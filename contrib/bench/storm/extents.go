@@ -1,0 +1,30 @@
+package main
+
+import "sync"
+
+// extents counts which bytes of one file were read, in sectors.
+type extents struct {
+	mu    sync.Mutex
+	seen  map[int64]bool
+	total int64
+}
+
+const sector = 512
+
+func newExtents() *extents { return &extents{seen: map[int64]bool{}} }
+
+func (e *extents) add(_ string, offset, size int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for s := offset / sector; s*sector < offset+size; s++ {
+		e.seen[s] = true
+		e.total++
+	}
+}
+
+// ratio is how often a byte was read, on average; 1 if none was read again.
+func (e *extents) ratio() float64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return float64(e.total) / float64(len(e.seen))
+}

@@ -1,0 +1,5 @@
+package replay
+
+import "golang.org/x/sys/unix"
+
+const sysStatAt = unix.SYS_NEWFSTATAT

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/hpcenv/hpcenv/contrib/bench/storm/chart"
+)
+
+func number(n int) string { return strconv.Itoa(n) }
+
+// print is the table for people: of each node the least, the middle and the most.
+func (m *measured) print(out io.Writer) {
+	fmt.Fprintf(out, "\nper node: least / middle / most of the nodes; time beyond the same from the node's own disk\n")
+	fmt.Fprintf(out, "%-22s %5s %5s %4s  %-20s %-22s %s\n", "", "nodes", "slow", "runs", "metadata operations", "MB read", "added ms")
+	for _, k := range m.order {
+		r := m.rows[k]
+		name := string(k.contender)
+		if k.real {
+			name += ", Python"
+		}
+		const mb, ms = 1e-6, 1e3
+		ops, bytes := r.spread(metadata), r.spread(read)
+		var times spread
+		if k.contender == floor {
+			times = r.spread(wall)
+			name += " (all of it)"
+		} else {
+			times = m.added(k)
+		}
+		fmt.Fprintf(out, "%-22s %5d %4dx %4d  %-20s %-22s %.0f / %.0f / %.0f\n", name, k.nodes, r.slowness, len(r.runs),
+			fmt.Sprintf("%.0f / %.0f / %.0f", ops.min, ops.median, ops.max),
+			fmt.Sprintf("%.1f / %.1f / %.1f", bytes.min*mb, bytes.median*mb, bytes.max*mb), times.min*ms, times.median*ms, times.max*ms)
+	}
+	last := m.size.last()
+	fmt.Fprintf(out, "%-22s %5d  extrapolated from %d and %d nodes: %.0f ms\n", tree, last, m.size.nodes[1], m.size.between, 1000*m.treeAtLast(tree))
+	fmt.Fprintf(out, "%-22s %5d  extrapolated from %d and %d nodes: %.0f ms\n", pixi, last, m.size.nodes[1], m.size.between, 1000*m.treeAtLast(pixi))
+	fmt.Fprintf(out, "%-22s %5d  reading with %d nodes, unpacking and starting with one: %.0f ms\n", pack, last, last, 1000*m.packAtLast())
+	fmt.Fprintf(out, "compressed bytes of the image that a start touches: %.1f MB\n", float64(m.touched)/1e6)
+}
+
+// plot shows the added time over the nodes, in the terminal and as a PNG file.
+func (m *measured) plot(out io.Writer, png string) (err error) {
+	p := chart.Plot{Title: "seconds added to a start, over nodes", Unit: "s"}
+	for _, c := range []contender{tree, pixi, pack, localFirst, image, localSecond} {
+		s := chart.Series{Name: string(c)}
+		for _, n := range append(append([]int{}, m.size.nodes...), m.size.between) {
+			if k := (key{c, n, false}); m.rows[k] != nil {
+				s.Points = append(s.Points, chart.Point{X: float64(n), Y: m.added(k).max})
+			}
+		}
+		switch c {
+		case tree, pixi:
+			s.Points = append(s.Points, chart.Point{X: float64(m.size.last()), Y: m.treeAtLast(c), Guessed: true})
+		case pack:
+			s.Points = append(s.Points, chart.Point{X: float64(m.size.last()), Y: m.packAtLast(), Guessed: true})
+		}
+		p.Series = append(p.Series, s)
+	}
+	p.Text(out)
+	if png == "" {
+		return nil
+	}
+	f, err := os.Create(png)
+	if err != nil {
+		return err
+	}
+	return errors.Join(p.PNG(f), f.Close())
+}
