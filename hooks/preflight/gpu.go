@@ -49,15 +49,17 @@ func gpus(_ context.Context, in *Input) ([]Finding, error) {
 	return out, nil
 }
 
-// withoutGPU: it runs in a job, and Slurm gave it no GPU. An environment for GPUs can
-// still have work to do there that needs none, such as preparing data; what becomes of
-// GPUs that others were given is then no reason to refuse it.
+// withoutGPU: it is a step of a job that was given GPUs, and was given none of them. An
+// environment for GPUs can have work to do there that needs none, such as preparing
+// data; what becomes of GPUs that others were given is then no reason to refuse it. Of a
+// job without GPUs nothing follows: many sites do not have Slurm count them.
 func (in *Input) withoutGPU() bool {
-	if _, job := in.lookup("SLURM_JOB_ID"); !job || in.WantsGPU {
+	if in.WantsGPU {
 		return false
 	}
+	job, _ := in.lookup("SLURM_JOB_GPUS")
 	visible, _ := in.lookup("CUDA_VISIBLE_DEVICES")
-	return visible == "" || visible == "NoDevFiles"
+	return job != "" && (visible == "" || visible == "NoDevFiles")
 }
 
 // granted: the step may use the GPU.

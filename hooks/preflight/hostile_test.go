@@ -178,6 +178,8 @@ func TestStepWithoutGPU(t *testing.T) {
 		Verdict: gpu.Verdict{Level: gpu.Unhealthy, Findings: []gpu.Finding{{ID: "gpu-lost", Level: gpu.Unhealthy, GPU: &lost, Next: "reboot", Act: gpu.Administrator}}}}
 	w.want("gpu-lost", preflight.Unhealthy)
 	w.env["SLURM_JOB_ID"] = "7"
+	w.want("gpu-lost", preflight.Unhealthy) // Slurm may not count them
+	w.env["SLURM_JOB_GPUS"] = "0,1"
 	w.want("gpu-lost", preflight.Warn, "given no GPU")
 	w.env["CUDA_VISIBLE_DEVICES"] = "0"
 	w.want("gpu-lost", preflight.Unhealthy)
