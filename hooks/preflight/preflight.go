@@ -99,6 +99,9 @@ type Input struct {
 	SameHost []string
 	// Command is what the step starts, its path or name; "" = not known.
 	Command string
+	// Script: it is the script of the job. It may set variables, and load modules, before
+	// it starts the environment's programs: what hangs on that is not refused.
+	Script bool
 
 	// process is made by the first check that wants it.
 	process *process
