@@ -86,7 +86,7 @@ func next(err error, code int) string {
 	case errors.Is(err, lockfile.ErrLock):
 		return relock(err) + " in the project writes the file anew"
 	case errors.Is(err, linkscript.ErrCannotRun):
-		return "install bubblewrap where the environment is made and allow user name spaces there, or take the package out of the scripts that are allowed"
+		return "install bubblewrap where scripts and site builds run (this host, or the nodes of build jobs) and allow user name spaces there; or take out the entry that asks for it (scripts.allow, site_builds)"
 	case errors.Is(err, materialize.ErrScript):
 		return "take the package out of the scripts that are allowed, or let failed scripts degrade the environment (scripts.on_failure)"
 	case errors.Is(err, image.ErrRoom):

@@ -59,6 +59,11 @@ func numbers(s string) (n []int, ok bool) {
 // it can do it from (glibc's NEWS).
 var unnumbered = map[string]string{"GLIBC_ABI_DT_RELR": "GLIBC_2.36"}
 
+// leastPage is the smallest page size in bytes of any machine that hpcenv serves. What is
+// laid out for smaller ones (data of tests, firmware) is no library of any process, and
+// says nothing about nodes.
+const leastPage = 4096
+
 // floors finds the highest versions that files need, and that they define.
 func (s *Survey) floors(own []Scanned) {
 	floors := map[string]*Floor{}
@@ -74,7 +79,7 @@ func (s *Survey) floors(own []Scanned) {
 				}
 			}
 		}
-		if p := f.Facts.MaxPage; p > 0 && (s.Page == nil || p < s.Page.Size) {
+		if p := f.Facts.MaxPage; p >= leastPage && (s.Page == nil || p < s.Page.Size) {
 			s.Page = &PageFloor{p, f.Path}
 		}
 	}

@@ -223,6 +223,10 @@ func (s *Survey) nodeLibraries(own []Scanned, links map[string]string) {
 	}
 	node := map[string]*NodeLibrary{}
 	for _, f := range own {
+		versions := map[string][]Version{}
+		for _, need := range f.Facts.Needs {
+			versions[need.Library] = append(versions[need.Library], need.Versions...)
+		}
 		for _, name := range f.Facts.Needed {
 			if provided[path.Base(name)] {
 				continue
@@ -233,14 +237,9 @@ func (s *Survey) nodeLibraries(own []Scanned, links map[string]string) {
 				node[name] = n
 			}
 			n.Files++
-			for _, need := range f.Facts.Needs {
-				if need.Library != name {
-					continue
-				}
-				for _, v := range need.Versions {
-					if !v.Weak && higher(v.Name, n.Version) {
-						n.Version = v.Name
-					}
+			for _, v := range versions[name] {
+				if !v.Weak && higher(v.Name, n.Version) {
+					n.Version = v.Name
 				}
 			}
 		}

@@ -80,6 +80,7 @@ func TestSurvey(t *testing.T) {
 		"lib/libarm.so":              spec{Machine: elf.EM_AARCH64, SOName: "libarm.so", Needs: needing("libc.so.6", "GLIBC_2.70")},
 		"lib/libold.so":              spec{Class: 32, Machine: elf.EM_386},
 		"lib/libcut.so":              cut[:len(cut)/4],
+		"share/firmware.elf":         spec{Align: 16},
 		"lib/obj.o":                  spec{Kind: elf.ET_REL, Static: true, Machine: elf.EM_AARCH64},
 		"lib/libgpu.so":              spec{SOName: "libgpu.so", Sections: map[string][]byte{".nv_fatbin": container(code{2, 90}, code{1, 90})}, Needed: []string{"libcuda.so.1"}},
 		"lib/plug/needs-by-link.so":  spec{Needed: []string{"libone-link.so"}},
@@ -89,7 +90,7 @@ func TestSurvey(t *testing.T) {
 		"lib/plug/needs-dangling.so": spec{Needed: []string{"libdangling.so", "libround.so"}},
 	})
 	s := look(t, root, hpcelf.Options{})
-	if s.Machine != "x86_64" || s.Files != 19 || s.ELF != 13 {
+	if s.Machine != "x86_64" || s.Files != 20 || s.ELF != 14 {
 		t.Errorf("machine %s, %d files, %d of them ELF", s.Machine, s.Files, s.ELF)
 	}
 	check := func(what string, got, want any) {

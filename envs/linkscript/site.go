@@ -55,9 +55,10 @@ const SourceAt = sourceAt
 // Site tells whether a task is a site's.
 func (s *Script) Site() bool { return s.Kind == SiteProbe || s.Kind == SiteBuild }
 
-// text is how much of the output is kept.
+// text is how much of the output is kept. A probe's answer goes into records that every
+// launch reads.
 func (s *Script) text() int {
-	if s.Site() {
+	if s.Kind == SiteBuild {
 		return maxLog
 	}
 	return maxText

@@ -8,9 +8,9 @@ import (
 
 // Error classes. That a script fails is no error, but an Outcome.
 var (
-	// ErrCannotRun: a script was allowed, but there is nothing to run it with (no
+	// ErrCannotRun: a link script was allowed, or a site build declared, but there is nothing to run it with (no
 	// sandbox, no node of its architecture, a build job that did not come to run).
-	ErrCannotRun = errors.New("link script cannot be run")
+	ErrCannotRun = errors.New("script cannot be run")
 	// errFailed marks what is the script's own fault.
 	errFailed = errors.New("failed")
 )

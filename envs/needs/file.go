@@ -42,13 +42,17 @@ type Head struct {
 	Page         *Page                     `json:"page,omitempty"`
 }
 
-// Encode returns the file: a line with the head and one with all.
+// Encode returns the file: a line with the head and one with all. What nobody could read
+// again is an ErrTooMuch.
 func (n *Needs) Encode() ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := errors.Join(enc.Encode(n.head()), enc.Encode(n)); err != nil {
 		return nil, fmt.Errorf("what an environment asks of a node: %w", err)
+	}
+	if b.Len() > maxFile {
+		return nil, fmt.Errorf("%w: %d bytes of it, more than %d", ErrTooMuch, b.Len(), maxFile)
 	}
 	return b.Bytes(), nil
 }

@@ -86,7 +86,7 @@ type Input struct {
 var machines = map[string]string{"linux-64": "x86_64", "linux-aarch64": "aarch64", "linux-ppc64le": "ppc64le"}
 
 // Of surveys a published prefix. Facts that nobody read before are kept in the store.
-// Errors are of class cache.ErrStore, the storage's, or the context's.
+// Errors are of class cache.ErrStore or ErrTooMuch, the storage's, or the context's.
 func Of(ctx context.Context, in *Input) (*Needs, error) {
 	files, scanned, err := in.scan(ctx)
 	if err != nil {
@@ -104,10 +104,10 @@ func Of(ctx context.Context, in *Input) (*Needs, error) {
 	n := &Needs{Version: Version, Extractor: elf.Extractor, Locked: in.Locked, Stack: in.Stack}
 	n.floors(survey, in.owner)
 	own := survey.Own(scanned)
-	late := openedLate(own, listing, modules)
+	early := neededEarly(own, openedLate(own, listing, modules))
 	for _, l := range survey.Node {
 		n.Libraries = append(n.Libraries, Library{Name: l.Name, Version: l.Version, File: l.File, Files: l.Files,
-			Package: in.owner(l.File), Module: late.all(own, l.Name)})
+			Package: in.owner(l.File), Module: !early[l.Name]})
 	}
 	n.Copies, n.Foreign, n.Broken = survey.Copies, survey.Foreign, survey.Broken
 	for _, c := range survey.CUDA {
@@ -122,8 +122,8 @@ func Of(ctx context.Context, in *Input) (*Needs, error) {
 			facts[s.Path] = s.Facts
 		}
 	}
-	n.Prefix = prefixOf(listing, facts, modules)
-	return n, nil
+	n.Prefix, err = prefixOf(listing, facts, modules)
+	return n, err
 }
 
 // owner is the package of a path, "" if it has none.
@@ -185,28 +185,46 @@ func openedLate(own []elf.Scanned, l *elf.Listing, modules []elf.Module) late {
 			provides[path.Base(link)] = append(provides[path.Base(link)], at)
 		}
 	}
-	needers := map[string][]string{}
+	// by counts the files that need a library and that processes start with.
+	by, needs := map[string]int{}, map[string][]string{}
 	for _, f := range own {
+		once := map[string]bool{}
 		for _, name := range f.Facts.Needed {
 			for _, p := range provides[path.Base(name)] {
-				needers[p] = append(needers[p], f.Path)
+				if !once[p] {
+					once[p] = true
+					by[p]++
+					needs[f.Path] = append(needs[f.Path], p)
+				}
 			}
 		}
 	}
-	for more := true; more; {
-		more = false
-		for p, by := range needers {
-			if !out[p] && !slices.ContainsFunc(by, func(f string) bool { return !out[f] }) {
-				out[p], more = true, true
+	queue := slices.Collect(maps.Keys(out))
+	for len(queue) > 0 {
+		f := queue[len(queue)-1]
+		queue = queue[:len(queue)-1]
+		for _, p := range needs[f] {
+			if by[p]--; by[p] == 0 && !out[p] {
+				out[p] = true
+				queue = append(queue, p)
 			}
 		}
 	}
 	return out
 }
 
-// all tells whether all files that need a library are among them.
-func (l late) all(own []elf.Scanned, name string) bool {
-	return !slices.ContainsFunc(own, func(f elf.Scanned) bool { return !l[f.Path] && slices.Contains(f.Facts.Needed, name) })
+// neededEarly are the names that files need which programs may start with.
+func neededEarly(own []elf.Scanned, l late) map[string]bool {
+	names := map[string]bool{}
+	for _, f := range own {
+		if l[f.Path] {
+			continue
+		}
+		for _, name := range f.Facts.Needed {
+			names[name] = true
+		}
+	}
+	return names
 }
 
 // scan lists the prefix and reads its ELF files, or takes what is known of them.

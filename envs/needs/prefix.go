@@ -1,6 +1,8 @@
 package needs
 
 import (
+	"errors"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -14,9 +16,9 @@ import (
 // Which of several directories a name is found in depends on who loaded what before. So
 // every name that any of the files needs is taken to be looked for in every directory
 // that any of them searches: more than one process meets, never less.
-func prefixOf(l *elf.Listing, facts map[string]*elf.Facts, modules []elf.Module) Prefix {
+func prefixOf(l *elf.Listing, facts map[string]*elf.Facts, modules []elf.Module) (Prefix, error) {
 	r := &reach{
-		Listing: l, facts: facts, names: map[string]bool{}, seen: map[string]bool{},
+		Listing: l, facts: facts, names: map[string]bool{}, seen: map[string]bool{}, left: maxPlaces,
 		out: Prefix{Dirs: map[string][]string{}, Links: map[string]string{}, Objects: map[string]*elf.Facts{}},
 	}
 	for _, name := range []string{"bin/python", "bin/python3"} {
@@ -39,14 +41,24 @@ func prefixOf(l *elf.Listing, facts map[string]*elf.Facts, modules []elf.Module)
 		}
 	}
 	r.follow()
+	if r.left <= 0 {
+		return Prefix{}, fmt.Errorf("%w: more than %d places to look for libraries in", ErrTooMuch, maxPlaces)
+	}
 	for dir, names := range r.out.Dirs {
 		r.out.Dirs[dir] = slices.DeleteFunc(names, func(n string) bool { return !libraryName(n) && !r.names[n] })
 	}
 	if len(r.out.Objects) == 0 {
-		return Prefix{}
+		return Prefix{}, nil
 	}
-	return r.out
+	return r.out, nil
 }
+
+// ErrTooMuch: the files name more libraries and directories than any real environment.
+var ErrTooMuch = errors.New("the environment's files name too much")
+
+// maxPlaces bounds the names, times the directories that they are looked for in: ten
+// thousand names in six hundred directories, which take some ten seconds.
+const maxPlaces = 6 << 20
 
 // reach is what was met so far.
 type reach struct {
@@ -60,6 +72,8 @@ type reach struct {
 	nameList []string
 	queue    []string // files, as they were found
 	seen     map[string]bool
+	// left are the places that may still be looked at.
+	left int
 }
 
 // file takes a file in under the path at which it is opened. Nothing is there, or it is
@@ -69,6 +83,9 @@ type reach struct {
 // lead. How that directory is spelled does not matter: what follows it is looked for
 // where its links lead.
 func (r *reach) file(at string) {
+	if r.left--; r.left <= 0 {
+		return
+	}
 	origin, passed, ok := r.Resolve(originOf(at))
 	if !ok {
 		return
@@ -114,7 +131,7 @@ func (r *reach) list(dir string) {
 
 // follow goes on until no file brings a name or a directory that was not known.
 func (r *reach) follow() {
-	for len(r.queue) > 0 {
+	for len(r.queue) > 0 && r.left > 0 {
 		at := r.queue[0]
 		r.queue = r.queue[1:]
 		real, _, _ := r.Resolve(at)
@@ -151,6 +168,9 @@ func (r *reach) follow() {
 
 // dir is searched from now on, for names that were met before.
 func (r *reach) dir(at string, names []string) {
+	if r.left--; r.left <= 0 {
+		return
+	}
 	real, passed, ok := r.Resolve(at)
 	r.pass(passed)
 	if ok && slices.Contains(r.dirs, real) {

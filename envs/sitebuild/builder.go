@@ -196,7 +196,7 @@ func failures(store *cache.Store, rec *Record, meta *materialize.Meta) (notes []
 			continue
 		}
 		text := Problem(e, store.Root(), meta.Platform)
-		if e.State == Failed {
+		if e.State == Failed || e.State == NotRun {
 			text += "; next: " + Next(e, meta.ID)
 		}
 		notes = append(notes, text)
@@ -209,7 +209,7 @@ func failures(store *cache.Store, rec *Record, meta *materialize.Meta) (notes []
 func Problem(e Entry, root, platform string) string {
 	text := fmt.Sprintf("site build %s for %s %s", e.Name, platform, map[string]string{Failed: "FAILED", NotRun: "was not run", Pending: "is not made"}[e.State])
 	if e.Problem != "" {
-		text += ": " + e.Problem
+		text += ": " + inShort(e)
 	}
 	if e.Log != "" {
 		text += "; log: " + filepath.Join(root, e.Log)
@@ -217,8 +217,23 @@ func Problem(e Entry, root, platform string) string {
 	return text + "; the environment can be used without it"
 }
 
-// Next is what to do about a failed build of an environment.
+// maxShort is how long a problem may be where the log is named, too: every launch tells it.
+const maxShort = 300
+
+// inShort is a problem in one line; what a log holds in full is cut.
+func inShort(e Entry) string {
+	line := strings.Join(strings.FieldsFunc(e.Problem, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	if runes := []rune(line); e.Log != "" && len(runes) > maxShort {
+		return strings.TrimRight(string(runes[:maxShort]), " ;") + " …"
+	}
+	return line
+}
+
+// Next is what to do about a build of an environment that failed, or never came to run.
 func Next(e Entry, id string) string {
+	if e.State == NotRun {
+		return "an administrator mends that; then hpcenv prepare tries it again"
+	}
 	return fmt.Sprintf("an administrator reads the log, mends what it tells of, and runs hpcenv admin builds --retry %.8s %s", id, e.Name)
 }
 

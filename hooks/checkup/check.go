@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/hpcenv/hpcenv/envs/cuda"
 	"github.com/hpcenv/hpcenv/envs/needs"
 	"github.com/hpcenv/hpcenv/envs/requirement"
 	"github.com/hpcenv/hpcenv/hooks/gpu"
@@ -18,6 +19,8 @@ type Environment struct {
 	Prefix string
 	// Manifest are requirements of the project beside those of the packages.
 	Manifest []requirement.Requirement
+	// CUDA is the site's table of drivers and GPUs; nil = the program's.
+	CUDA *cuda.Table
 	// Override is preflight.Input's.
 	Override func(string) (string, bool)
 	// Env looks up a variable of a program in it.
@@ -32,7 +35,7 @@ func (h *Host) Check(ctx context.Context, e Environment) *preflight.Report {
 func (h *Host) input(e Environment) *preflight.Input {
 	in := &preflight.Input{
 		Node: h.Node, Root: h.root, Facts: h.Facts, GPU: h.GPU, GPUProblem: h.GPUProblem,
-		Needs: e.Needs, Prefix: e.Prefix, Manifest: e.Manifest, Env: e.Env, Override: e.Override,
+		Needs: e.Needs, Prefix: e.Prefix, Manifest: e.Manifest, Env: e.Env, Override: e.Override, CUDA: e.CUDA,
 	}
 	if j := h.Job; j != nil {
 		in.WantsGPU, in.MultiNode, in.Granted = j.WantsGPU, j.Nodes > 1, h.granted()

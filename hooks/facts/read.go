@@ -4,8 +4,19 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"time"
 )
+
+// noAnswer begins the problem of a reader that did not come to an end in time.
+const noAnswer = "no answer: "
+
+// unanswered tells that a reader did not come to an end: what it would have found is
+// not known, which is not the same as not there.
+func (f *Facts) unanswered(reader string) bool {
+	return slices.ContainsFunc(f.Problems, func(p string) bool { return strings.HasPrefix(p, reader+": "+noAnswer) })
+}
 
 // patience bounds what a node waits for one reader: a driver that hangs must not
 // hold up what the others have read.
@@ -84,7 +95,7 @@ func ReadWith(ctx context.Context, root string, opt Options) *Facts {
 			select {
 			case p = <-answers[i]: // it was there in time
 			default:
-				p.problems = []string{"no answer: " + ctx.Err().Error()}
+				p.problems = []string{noAnswer + ctx.Err().Error()}
 			}
 		}
 		if p.set != nil {

@@ -16,9 +16,20 @@ func Virtuals(f *Facts, lookup func(string) (string, bool)) []requirement.Virtua
 			list = append(list, requirement.Virtual{Name: name, Version: version, Build: build})
 		}
 	}
+	// Of one without a version the judges of requirements know that it is there, and no
+	// more: an overloaded node is not one without a C library.
+	unread := func(name, reader string) bool {
+		if !f.unanswered(reader) {
+			return false
+		}
+		list = append(list, requirement.Virtual{Name: name})
+		return true
+	}
 	// Of archspec the build says which, and the version only whether it is known.
 	if f.CPU.Name != "" {
 		put("__archspec", "1", f.CPU.Name)
+	} else if unread("__archspec", "processor") {
+		// nothing more is known
 	} else if f.Machine != "" {
 		put("__archspec", "0", f.Machine)
 	}
@@ -27,8 +38,12 @@ func Virtuals(f *Facts, lookup func(string) (string, bool)) []requirement.Virtua
 		put("__cuda", f.GPU.CUDA, "0")
 		put("__cuda_arch", f.GPU.Compute, "0")
 	}
-	put("__glibc", f.Glibc, "0")
-	put("__linux", linuxVersion(f.Kernel), "0")
+	if f.Glibc != "" || !unread("__glibc", "glibc") {
+		put("__glibc", f.Glibc, "0")
+	}
+	if f.Kernel != "" || !unread("__linux", "kernel") {
+		put("__linux", linuxVersion(f.Kernel), "0")
+	}
 	put("__unix", "0", "0")
 	return Override(list, lookup)
 }

@@ -195,6 +195,12 @@ func TestStateLine(t *testing.T) {
 	if got := r.State().String(); got != "WARN: hpcenv: mlx5_1 (infiniband) is up and cannot be used: no device node" {
 		t.Error(got)
 	}
+	four := &Result{Facts: &facts.Facts{Networks: []facts.Network{
+		{Kind: facts.InfiniBand, Device: "mlx5_0", Barred: facts.Closed}, {Kind: facts.InfiniBand, Device: "mlx5_1", Barred: facts.Missing},
+		{Kind: facts.InfiniBand, Device: "mlx5_2", Barred: facts.Closed}, {Kind: facts.InfiniBand, Device: "mlx5_3", Barred: facts.Closed}}}}
+	if got := four.State().String(); got != "WARN: hpcenv: mlx5_0, mlx5_2, mlx5_3 (infiniband) are up and cannot be used: device node closed; mlx5_1 (infiniband) is up and cannot be used: no device node" {
+		t.Error(got)
+	}
 	if got := oneLine("a\nb\t \"c\" " + strings.Repeat("x", 400)); strings.ContainsAny(got, "\n\t\"") || len(got) > maxReason+4 {
 		t.Errorf("%q", got)
 	}

@@ -49,11 +49,28 @@ func StateOf(r *gpu.Record) State {
 // node's jobs see of it, and not all of them need it.
 func (r *Result) State() State {
 	s := StateOf(r.GPU)
-	var parts []string
+	// Ports of one kind with one fault are one part: four of them would not leave room
+	// for anything else.
+	type fault struct{ kind, barred string }
+	var faults []fault
+	devices := map[fault][]string{}
 	for _, n := range r.Facts.Networks {
-		if n.Barred != "" {
-			parts = append(parts, fmt.Sprintf("%s (%s) is up and cannot be used: %s", n.Device, n.Kind, n.Barred))
+		if n.Barred == "" {
+			continue
 		}
+		f := fault{fmt.Sprint(n.Kind), fmt.Sprint(n.Barred)}
+		if devices[f] == nil {
+			faults = append(faults, f)
+		}
+		devices[f] = append(devices[f], n.Device)
+	}
+	var parts []string
+	for _, f := range faults {
+		verb := "is"
+		if len(devices[f]) > 1 {
+			verb = "are"
+		}
+		parts = append(parts, fmt.Sprintf("%s (%s) %s up and cannot be used: %s", strings.Join(devices[f], ", "), f.kind, verb, f.barred))
 	}
 	switch {
 	case len(parts) == 0:

@@ -290,14 +290,10 @@ func (s *submission) tell(c *chosen) {
 	for _, w := range c.plan.Warnings {
 		say("warning: %s", w)
 	}
-	var unfit []string
 	var warnings []string
 	nodes := map[string][]string{} // by warning
 	for i := range c.plan.Rows {
 		r := &c.plan.Rows[i]
-		if r.Problem != "" {
-			unfit = append(unfit, r.Nodes)
-		}
 		if r.Unused != "" {
 			say("warning: %s: %s", r.Nodes, r.Unused)
 		}
@@ -313,14 +309,14 @@ func (s *submission) tell(c *chosen) {
 	}
 	for _, w := range warnings {
 		slices.Sort(nodes[w])
-		say("warning: %s: %s", strings.Join(nodes[w], ","), w)
+		say("warning: %s: %s", joined(nodes[w]), w)
 	}
-	if len(unfit) > 0 {
-		next := "--exclude=" + strings.Join(unfit, ",")
+	if sentence, nodes := unfit(c.plan); sentence != "" {
+		next := "--exclude=" + shellword.Quote(nodes)
 		if f := c.feature(); f != "" {
 			next = "--constraint=" + f
 		}
-		say("warning: nothing of the lock fits %s, which may get the job and would refuse it; next: %s keeps it off them; details: hpcenv plan%s", strings.Join(unfit, ","), next, c.planArguments())
+		say("warning: %s; the job may get these nodes, and would be refused there; next: %s keeps it off them; details: hpcenv plan%s", sentence, next, c.planArguments())
 	}
 	if !s.tty {
 		return

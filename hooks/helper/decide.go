@@ -27,6 +27,9 @@ type decision struct {
 	node  *decider
 	// forced: it does not fit, which warnings tell, and was wanted all the same.
 	forced bool
+	// told: the submission chose for this kind of node, and said what is to be said of
+	// the choice. What a step of its own chose, or what is chosen here, nobody has told.
+	told bool
 }
 
 // decide makes what this node gets the pin's Choice: from the node's own facts, which
@@ -43,6 +46,7 @@ func decide(ctx context.Context, p *pin.Pin, store, record string, env func(stri
 	if p.Store != "" {
 		n.cluster = p.Store
 	}
+	open := !p.Plan.Decided && !p.Plan.AloneEach
 	if err := n.resolve(env); err != nil {
 		return nil, n.refusal(err)
 	}
@@ -56,7 +60,7 @@ func decide(ctx context.Context, p *pin.Pin, store, record string, env func(stri
 	if !p.Take(d.Environment) {
 		return nil, refuse(api.ExitLate, "this node (%s) was not there, or was another one, when the job was submitted: it gets %s of %s, which was not prepared for it; next: submit again", kind.Label, d.Environment, orUnknown(p.LockPath))
 	}
-	out := &decision{settings: map[string]string{}, facts: f, node: n}
+	out := &decision{settings: map[string]string{}, facts: f, node: n, told: !open && !d.Fresh && !p.Step}
 	for _, s := range d.Settings(nil, env) {
 		if !s.Kept {
 			out.settings[s.Name] = s.Value

@@ -53,3 +53,25 @@ func TestVariablesOfTheJobChangeNoDecision(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What is to be said of a choice, the submission has said of the kinds of nodes that it
+// chose for; not of others, nor of what a step chose.
+func TestWhatTheSubmissionTold(t *testing.T) {
+	store, none := t.TempDir(), func(string) (string, bool) { return "", false }
+	here := selection.KindOf(facts.Read(t.Context(), "/"), nil)
+	other := selection.Kind{Subdir: hostPlatform(), Virtuals: []requirement.Virtual{{Name: "__glibc", Version: "0.1"}}}.Sealed()
+	for _, c := range []struct {
+		kind selection.Kind
+		step bool
+		want bool
+	}{{here, false, true}, {here, true, false}, {other, false, false}} {
+		p := testPin(func(p *pin.Pin) { p.Plan, p.Wish, p.Step = planFor(t, c.kind), true, c.step })
+		d, err := decide(context.Background(), p, store, filepath.Join(store, "none"), none)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.told != c.want {
+			t.Errorf("step %v, kind of the submission %v: told %v", c.step, c.kind.Digest == here.Digest, d.told)
+		}
+	}
+}

@@ -75,7 +75,7 @@ func applyDrain(ctx context.Context, node, runDir, scontrol string, s health.Sta
 		fmt.Fprintf(stderr, "hpcenv: %s\n", said)
 	}
 	if err != nil {
-		return fmt.Errorf("the node's state in Slurm was not changed: %w", err)
+		return fmt.Errorf("the node's state in Slurm was not changed: %w; next: run the command by hand; slurmd's scripts do not have SLURM_CONF, which they must set where slurm.conf is not in its usual place", err)
 	}
 	return nil
 }

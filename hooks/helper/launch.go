@@ -50,7 +50,7 @@ func (f *activateFlags) preflight(ctx context.Context, l *launched) ([]launch.Li
 	ctx, cancel := context.WithTimeout(ctx, preflightLimit)
 	defer cancel()
 	o := launch.Options{
-		Node: nodeName(), RunDir: f.runDir, Facts: l.on.facts, Prefix: l.place.prefix, Env: l.env, Batch: f.batch, Command: f.command,
+		Node: nodeName(), RunDir: f.runDir, Facts: l.on.facts, Prefix: l.place.prefix, Env: l.env, Batch: f.batch, Script: f.batch, Command: f.command,
 	}
 	if p := l.pin.Plan; p != nil {
 		o.Override, o.MultiNode = p.Wish.Override, p.Wish.MultiNode
@@ -72,6 +72,9 @@ func (f *activateFlags) preflight(ctx context.Context, l *launched) ([]launch.Li
 	out := policy.Judge(launch.Examine(ctx, o))
 	if l.on.forced {
 		out.Chosen()
+	}
+	if l.on.told {
+		out.Told()
 	}
 	told = append(told, out.Lines(told)...)
 	reported := out.Unhealthy && look.Leave(f.runDir, f.job) == nil

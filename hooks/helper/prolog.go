@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/hooks/facts"
 	"github.com/hpcenv/hpcenv/hooks/launch"
 	"github.com/hpcenv/hpcenv/hooks/look"
@@ -39,8 +40,9 @@ func prologOrEpilog(ctx context.Context, verb string, args []string) error {
 	fl.StringVar(&l.scontrol, "scontrol", "", "")
 	fl.StringVar(&l.gpu.Program, "gpu-program", "", "")
 	fl.StringVar(&l.gpu.Library, "gpu-library", "", "")
-	if err := parse(fl, args); err != nil {
-		return err
+	// An administrator writes this command line.
+	if err := fl.Parse(args); err != nil || fl.NArg() > 0 {
+		return refuse(api.ExitUsage, "usage: hpcenv slurm-hook %s [--unhealthy report|drain|fail] [--node NAME] [--scontrol PATH] [--run-dir DIR]", verb)
 	}
 	if err := l.check(); err != nil {
 		return err

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/hpcenv/hpcenv/daemon/api"
 )
 
 func ownPin() string {
@@ -41,5 +43,17 @@ func TestPrologWritesOnlyWhereRootAloneMay(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
+	}
+}
+
+// TestPrologUsage: an administrator who calls it wrongly is told how it is called.
+func TestPrologUsage(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"--nosuch"}, {"more"}} {
+		for _, verb := range []string{"prolog", "epilog"} {
+			err := prologOrEpilog(t.Context(), verb, args)
+			if err == nil || exitCode(err) != api.ExitUsage || !strings.Contains(err.Error(), "usage: hpcenv slurm-hook "+verb+" [--unhealthy report|drain|fail]") {
+				t.Errorf("%s %v: %v", verb, args, err)
+			}
+		}
 	}
 }

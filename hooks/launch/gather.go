@@ -42,6 +42,8 @@ type Options struct {
 	Env func(string) (string, bool)
 	// Batch: it is the batch script of a job, not a step of its own.
 	Batch bool
+	// Script is preflight.Input's.
+	Script bool
 	// MultiNode: the job or step has several nodes. SameHost are those of them that have
 	// the same host identifier as this one.
 	MultiNode bool
@@ -59,7 +61,7 @@ func Examine(ctx context.Context, o Options) *preflight.Report {
 
 func (o *Options) input(ctx context.Context) *preflight.Input {
 	in := &preflight.Input{Node: o.Node, Facts: o.Facts, Needs: o.Needs, Prefix: o.Prefix, Override: o.Override, Env: o.Env, MultiNode: o.MultiNode,
-		SameHost: o.SameHost, CUDA: o.CUDA, Command: o.Command}
+		SameHost: o.SameHost, CUDA: o.CUDA, Command: o.Command, Script: o.Script}
 	given := granted(o.Env, o.Batch)
 	in.WantsGPU = given.some
 	if !in.UsesGPU() {

@@ -96,6 +96,16 @@ func TestJudge(t *testing.T) {
 	if len(lines) != 1 || lines[0].Text != "warning: UCX would run over TCP" || lines[0].ByKind {
 		t.Errorf("%+v", lines)
 	}
+	// Nor what a submission has said of the kind of node; what it cannot know is.
+	fabric := preflight.Finding{ID: "fabric", Level: preflight.Warn, Evidence: "UCX does not drive cxi0: it would run over TCP"}
+	warned = Policy{}.Judge(&preflight.Report{Findings: []preflight.Finding{warn, fabric}})
+	if lines := warned.Lines(nil); len(lines) != 2 {
+		t.Errorf("nobody said so: %+v", lines)
+	}
+	warned.Told()
+	if lines := warned.Lines(nil); len(lines) != 1 || lines[0].Text != "warning: UCX would run over TCP" {
+		t.Errorf("%+v", lines)
+	}
 }
 
 func TestPolicy(t *testing.T) {

@@ -64,6 +64,12 @@ func (o *Outcome) Chosen() {
 	o.Warned = slices.DeleteFunc(o.Warned, func(f preflight.Finding) bool { return slices.Contains(selected, f.ID) })
 }
 
+// Told leaves out of the warnings what the submission said already of the kinds of nodes
+// that it chose for.
+func (o *Outcome) Told() {
+	o.Warned = slices.DeleteFunc(o.Warned, func(f preflight.Finding) bool { return f.ID == "fabric" })
+}
+
 // Worst is the level that a refusal has.
 func (o *Outcome) Worst() preflight.Level {
 	r := preflight.Report{Findings: o.Refused}

@@ -122,9 +122,18 @@ func Take(runDir string) (bool, error) {
 	if err = errors.Join(err, d.Close()); err != nil && !errors.Is(err, io.EOF) {
 		return len(names) > 0, err
 	}
+	whole := true
 	for _, name := range names {
-		// Whatever users have made of it: links are not followed.
-		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, name)))
+		// A request is a file. Whatever else users have made of it is not looked into: it may
+		// be a file system of theirs (FUSE), which root cannot read, or waits for.
+		whole = unix.Unlink(filepath.Join(dir, name)) == nil && whole
 	}
-	return len(names) > 0, err
+	if whole {
+		return len(names) > 0, nil
+	}
+	// The whole file system goes, with all that is mounted in it, and is made anew.
+	if err := unix.Unmount(dir, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil && err != unix.EINVAL { // another has
+		return true, fmt.Errorf("%s: requests that are no files cannot be taken away: %w", dir, err)
+	}
+	return true, Prepare(runDir)
 }

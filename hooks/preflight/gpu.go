@@ -36,12 +36,30 @@ func gpus(_ context.Context, in *Input) ([]Finding, error) {
 		if f.GPU != nil && !in.granted(*f.GPU) || f.ID == "gpu-missing" && in.allListed() {
 			continue
 		}
-		out = append(out, ofGPU(in.GPU.Report, f))
+		of := ofGPU(in.GPU.Report, f)
+		if of.Level == Unhealthy && in.withoutGPU() {
+			of.Level = Warn
+			of.Evidence += "; this step was given no GPU"
+		}
+		out = append(out, of)
 	}
 	if len(out) == 0 && in.GPU.Report != nil {
 		out = append(out, Finding{ID: "gpu", Level: Fits, Evidence: fmt.Sprintf("its driver %s serves %d GPUs that are well", in.GPU.Report.Driver, in.well())})
 	}
 	return out, nil
+}
+
+// withoutGPU: it is a step of a job that was given GPUs, and was given none of them. An
+// environment for GPUs can have work to do there that needs none, such as preparing
+// data; what becomes of GPUs that others were given is then no reason to refuse it. Of a
+// job without GPUs nothing follows: many sites do not have Slurm count them.
+func (in *Input) withoutGPU() bool {
+	if in.WantsGPU {
+		return false
+	}
+	job, _ := in.lookup("SLURM_JOB_GPUS")
+	visible, _ := in.lookup("CUDA_VISIBLE_DEVICES")
+	return job != "" && (visible == "" || visible == "NoDevFiles")
 }
 
 // granted: the step may use the GPU.

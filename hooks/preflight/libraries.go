@@ -32,7 +32,11 @@ func program(_ context.Context, in *Input) ([]Finding, error) {
 			f.Next = "unset LD_LIBRARY_PATH, or the module that sets it, before the environment's programs start"
 		}
 	}
-	return []Finding{f}, nil
+	if in.preloaded() {
+		f.Level = Warn
+		f.Evidence += "; LD_PRELOAD, whose libraries were not looked at, may have it"
+	}
+	return []Finding{in.settable(f)}, nil
 }
 
 // maxNamed bounds what one message names; the others are counted.

@@ -3,6 +3,7 @@ package preflight_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,6 +64,9 @@ func TestModules(t *testing.T) {
 		case f.Level != preflight.Warn || f.File != bad || f.Evidence != "UCX would run without 1 of its modules: "+bad+" (pack 1.0) → lib/"+ours+" needs "+culprit+", which neither the environment nor n7 provides":
 			t.Errorf("%+v", f)
 		}
+	}
+	if got, want := preflight.Run(t.Context(), w.in, true).Elsewhere, []string{"lib/ucx/libuct_cuda.so", "lib/ucx/libuct_xpmem.so"}; !slices.Equal(slices.Sorted(slices.Values(got)), want) {
+		t.Errorf("for other hardware: %v, want %v", got, want)
 	}
 	// With the driver there the library should be, too; and with the device.
 	w.in.Facts.GPU = &facts.GPU{Vendor: "nvidia"}

@@ -99,6 +99,9 @@ type Input struct {
 	SameHost []string
 	// Command is what the step starts, its path or name; "" = not known.
 	Command string
+	// Script: it is the script of the job. It may set variables, and load modules, before
+	// it starts the environment's programs: what hangs on that is not refused.
+	Script bool
 
 	// process is made by the first check that wants it.
 	process *process
@@ -107,6 +110,9 @@ type Input struct {
 // Report of the checks, in the order in which they are listed.
 type Report struct {
 	Findings []Finding `json:"findings"`
+	// Elsewhere are the modules (paths below the prefix) that do not load on this node and
+	// are not meant to, since they are for hardware that it does not have.
+	Elsewhere []string `json:"elsewhere,omitempty"`
 }
 
 // Level is the worst of the findings'; Fits if there is none.

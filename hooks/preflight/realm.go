@@ -47,7 +47,7 @@ func gasnet(_ context.Context, in *Input) ([]Finding, error) {
 	file, set := in.lookup(gexVariable)
 	if set && file == "" {
 		f.Evidence = gexVariable + " is empty: GASNet-EX has not been built for the site's network"
-		return []Finding{f}, nil
+		return []Finding{in.alone(in.settable(f))}, nil
 	}
 	by := gexVariable + "=" + file
 	if !set {
@@ -61,7 +61,7 @@ func gasnet(_ context.Context, in *Input) ([]Finding, error) {
 		return []Finding{{ID: "gasnet", Level: Fits, Evidence: "GASNet-EX's wrapper " + in.short(file) + " loads", File: in.short(file)}}, nil
 	}
 	f.Evidence = by + ", and " + in.absentOr(v, file)
-	return []Finding{f}, nil
+	return []Finding{in.alone(in.settable(f))}, nil
 }
 
 // absentOr says that a file is not there, or what keeps it from loading.
@@ -106,5 +106,5 @@ func (p *process) named(id, variable, file, next string) ([]Finding, error) {
 	case v.Loads:
 		return []Finding{{ID: id, Level: Fits, Evidence: variable + " names " + p.in.short(file) + ", which loads", File: p.in.short(file)}}, nil
 	}
-	return []Finding{{ID: id, Level: Unfit, Act: User, Evidence: variable + "=" + file + ", and " + p.in.absentOr(v, file), Next: next}}, nil
+	return []Finding{p.in.settable(Finding{ID: id, Level: Unfit, Act: User, Evidence: variable + "=" + file + ", and " + p.in.absentOr(v, file), Next: next})}, nil
 }

@@ -7,7 +7,7 @@ var (
 	// ErrInput: what was handed over cannot be selected from.
 	ErrInput = errors.New("nothing can be selected")
 	// ErrWish: what the user asked for does not exist.
-	ErrWish = errors.New("the wish cannot be fulfilled")
+	ErrWish = errors.New("what is asked for is not there")
 	// ErrRules: the site's rules cannot be used.
 	ErrRules = errors.New("selection rules cannot be used")
 	// ErrNoFit: nodes that no environment fits.

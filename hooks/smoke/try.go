@@ -18,7 +18,11 @@ import (
 // Result of trying a module.
 type Result struct {
 	Module
+	// OK: it works, or is not meant to here.
 	OK bool `json:"ok"`
+	// Elsewhere: it does not load, and is for hardware that this node does not have. Who
+	// tries it does not know; it is said by what judges nodes.
+	Elsewhere bool `json:"elsewhere,omitempty"`
 	// Error in one line: the last that the process said, or how it ended.
 	Error string `json:"error,omitempty"`
 	// Signal that ended the process, as SIGSEGV.

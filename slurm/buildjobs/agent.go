@@ -125,7 +125,11 @@ func (a *Agent) submit(ctx context.Context, dir string, task *linkscript.Task) e
 		if rerr != nil {
 			log = nil // it was not made: the job did not start
 		}
-		return fmt.Errorf("sbatch: %w: %s %s", err, bytes.TrimSpace(out), bytes.TrimSpace(log[max(0, len(log)-2000):]))
+		said := string(bytes.TrimSpace(log[max(0, len(log)-2000):]))
+		if job, submitted := strings.CutPrefix(string(bytes.TrimSpace(out)), "Submitted batch job "); submitted {
+			return fmt.Errorf("job %s: %w: %s", job, err, said)
+		}
+		return fmt.Errorf("sbatch: %w: %s %s", err, bytes.TrimSpace(out), said)
 	}
 	return nil
 }

@@ -242,8 +242,8 @@ func (c *cluster) processes() (map[string]string, error) {
 	found := map[string]string{}
 	for _, pid := range strings.Fields(string(out)) {
 		environ, err := os.ReadFile("/proc/" + pid + "/environ")
-		if err != nil || !bytes.Contains(environ, []byte(c.state)) {
-			continue // it has ended, or is not ours
+		if err != nil || !bytes.Contains(environ, []byte(c.state+"/")) && !bytes.Contains(environ, []byte(c.state+"\x00")) {
+			continue // it has ended, or is not ours: a longer name is another cluster's
 		}
 		if cmdline, err := os.ReadFile("/proc/" + pid + "/cmdline"); err == nil {
 			found[pid] = string(bytes.ReplaceAll(cmdline, []byte{0}, []byte(" ")))

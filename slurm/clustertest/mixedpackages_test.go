@@ -4,6 +4,10 @@ package clustertest
 
 import (
 	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
 
 	"github.com/hpcenv/hpcenv/internal/condatest"
 	"github.com/hpcenv/hpcenv/internal/elftest"
@@ -46,7 +50,7 @@ const (
 )
 
 // mixedPackages are all but Python and NumPy.
-func mixedPackages() (out []mixedPackage) {
+func mixedPackages(t *testing.T) (out []mixedPackage) {
 	all, gpu := []string{"default", "cpu", "gex"}, []string{"default", "gex"}
 	add := func(channel string, in []string, p condatest.Package) {
 		if p.Noarch != "" {
@@ -64,8 +68,11 @@ func mixedPackages() (out []mixedPackage) {
 	add(channelForge, gpu, condatest.Package{Name: "cupy", Version: "13.4.1", Build: "py311h0cc8d3a_0",
 		Depends: []string{cudaDriver, "cuda-version >=12.0,<13", "numpy >=1.24,<2.3", python}, Files: module("cupy", "")})
 	// What programs communicate with.
-	add(channelForge, all, condatest.Package{Name: "ucx", Version: "1.18.0", Build: "hfd9a62f_0",
-		Depends: []string{glibc}, Files: []condatest.File{{Path: "share/ucx/version", Content: "1.18.0\n"}}})
+	machines := map[string]elf.Machine{"linux-64": elf.EM_X86_64, "linux-aarch64": elf.EM_AARCH64}
+	for subdir := range machines {
+		out = append(out, mixedPackage{condatest.Package{Name: "ucx", Version: "1.18.0", Build: "hfd9a62f_0", Subdir: subdir,
+			Depends: []string{glibc}, Files: []condatest.File{{Path: "lib/ucx/libuct_ib.so", Content: emptyLibrary(t, compilers[subdir])}}}, channelForge, all})
+	}
 	add(channelForge, all, condatest.Package{Name: "openmpi", Version: "5.0.7", Build: "h1c32ccd_0",
 		Depends: []string{glibc, "ucx >=1.18.0,<1.19.0a0"}, Files: []condatest.File{{Path: "share/openmpi/version", Content: "5.0.7\n"}}})
 	// The rest of what the project asks for.
@@ -94,7 +101,7 @@ func mixedPackages() (out []mixedPackage) {
 	numeric(gpu, "cuda12_py311_gpu_0", "import legate, cupy\n", "__cuda", "cuda-version >=12.2,<13")
 	// Sources that are compiled on the machine: here without what compiles them, but with
 	// what comes of it, which launches look for.
-	for subdir, machine := range map[string]elf.Machine{"linux-64": elf.EM_X86_64, "linux-aarch64": elf.EM_AARCH64} {
+	for subdir, machine := range machines {
 		wrapper := elftest.Spec{SOName: "librealm_gex_wrapper.so", Machine: machine, Needed: []string{"libc.so.6"}, Align: 65536}
 		out = append(out, mixedPackage{condatest.Package{Name: "realm-gex-wrapper", Version: "0.0.1", Build: "h4616a5c_0", Subdir: subdir,
 			Files: []condatest.File{{Path: "gex-wrapper/src/README", Content: "GASNet-EX for Realm\n"},
@@ -103,6 +110,24 @@ func mixedPackages() (out []mixedPackage) {
 	add(channelGex, []string{"gex"}, condatest.Package{Name: "legate-mpi-wrapper", Version: "0.0.1", Build: "h4616a5c_0", Noarch: "generic",
 		Files: []condatest.File{{Path: "mpi-wrapper/src/README", Content: "MPI for Legate\n"}}})
 	return out
+}
+
+// compilers by subdir.
+var compilers = map[string]string{"linux-64": "gcc", "linux-aarch64": "aarch64-linux-gnu-gcc"}
+
+// emptyLibrary is a library with nothing in it, which can really be loaded.
+func emptyLibrary(t *testing.T, compiler string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "empty.so")
+	cmd := exec.Command(compiler, "-shared", "-nostdlib", "-o", path, "-x", "c", os.DevNull)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, out)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
 }
 
 // module is a Python module of one file.

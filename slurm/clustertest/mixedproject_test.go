@@ -98,7 +98,7 @@ func (c *cluster) serveMixed(t *testing.T) {
 	if err := w.takePython(demoLock); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range mixedPackages() {
+	for _, p := range mixedPackages(t) {
 		data := p.Conda(t)
 		archives["/"+p.path()] = data
 		w.add(p, data)

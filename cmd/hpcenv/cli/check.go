@@ -106,6 +106,8 @@ type checked struct {
 	Findings []preflight.Finding `json:"findings"`
 	// Notes say what could not be looked at as a whole.
 	Notes []string `json:"notes,omitempty"`
+	// elsewhere are modules for hardware that the host does not have.
+	elsewhere []string
 }
 
 // can: a launch would go on.
@@ -128,6 +130,8 @@ type checkResult struct {
 
 	// wish has the variables that stand for what the node has.
 	wish selection.Wish
+	// rules of the site, for its table of drivers and GPUs.
+	rules selection.Rules
 }
 
 func (a *app) check(ctx context.Context, arg string, f checkFlags) error {
@@ -136,6 +140,9 @@ func (a *app) check(ctx context.Context, arg string, f checkFlags) error {
 	c, err := a.cluster()
 	if err != nil {
 		return err
+	}
+	if c != nil {
+		r.rules = c.Rules
 	}
 	active := a.activeInJob()
 	ofJob := arg == "" && active != nil && !f.all && !a.choice.given() && (f.environment == "" || f.environment == active.name)

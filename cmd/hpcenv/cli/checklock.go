@@ -58,12 +58,24 @@ func (a *app) checkActive(ctx context.Context, r *checkResult, j *inJob) error {
 		return storeUnread(store.Root, err)
 	}
 	r.Lock = j.pin.LockPath
-	if j.pin.Plan != nil {
-		r.wish = j.pin.Plan.Wish
+	if err := r.ofPin(conf.Store, j.pin); err != nil {
+		return err
 	}
 	one := &checked{Name: j.name, Platform: j.platform, ID: j.id, Chosen: true, Because: "it is the job's"}
 	r.Checked = append(r.Checked, one)
 	return a.checkOne(ctx, r, one, found, nil, nil)
+}
+
+// ofPin takes over what a job was submitted with: its launches are judged by that.
+func (r *checkResult) ofPin(root string, p *pin.Pin) (err error) {
+	if p.Plan == nil {
+		return nil
+	}
+	r.wish = p.Plan.Wish
+	if r.rules, err = planning.ReadRules(root, p.Plan.Rules); err != nil {
+		return storeUnread(root, err)
+	}
+	return nil
 }
 
 // checkID checks an environment of the store.
@@ -195,7 +207,7 @@ func (a *app) checkNamed(ctx context.Context, r *checkResult, one *checked, req 
 // checkOne makes the checks. found is what a store has of the environment, cand what
 // the lock has; either may be nil.
 func (a *app) checkOne(ctx context.Context, r *checkResult, one *checked, found *checkup.Prepared, cand *selection.Candidate, manifest []byte) error {
-	e := checkup.Environment{Env: os.LookupEnv, Override: r.wish.Override}
+	e := checkup.Environment{Env: os.LookupEnv, Override: r.wish.Override, CUDA: r.rules.CUDA()}
 	if cand != nil {
 		locked := &needs.Needs{Version: needs.Version, Stack: cand.Stack}
 		for _, q := range cand.Requirements {
@@ -224,7 +236,9 @@ func (a *app) checkOne(ctx context.Context, r *checkResult, one *checked, found 
 		}
 		one.Notes = append(one.Notes, notes...)
 	}
-	one.set(r.Host.Check(ctx, e).At(preflight.Fits))
+	report := r.Host.Check(ctx, e)
+	one.elsewhere = report.Elsewhere
+	one.set(report.At(preflight.Fits))
 	return nil
 }
 

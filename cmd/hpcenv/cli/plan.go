@@ -171,11 +171,12 @@ type planRow struct {
 func (a *app) planJSON(o *planning.Overview, ready func(*selection.Choice) (bool, error)) error {
 	out := struct {
 		Rows     []planRow `json:"rows"`
+		CUDA     string    `json:"cuda"`
 		Together bool      `json:"together"`
 		Reason   string    `json:"reason,omitempty"`
 		Options  []string  `json:"options,omitempty"`
 		Error    string    `json:"error,omitempty"`
-	}{Together: o.Together, Reason: o.Reason, Options: o.Options, Rows: []planRow{}}
+	}{Together: o.Together, Reason: o.Reason, Options: o.Options, Rows: []planRow{}, CUDA: o.Plan.CUDA}
 	if o.Why != nil {
 		out.Error = o.Why.Sentence()
 	}

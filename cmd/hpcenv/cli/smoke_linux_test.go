@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/hooks/planning"
+	"github.com/hpcenv/hpcenv/hooks/smoke"
 	"github.com/hpcenv/hpcenv/hooks/snapshot"
 	"github.com/hpcenv/hpcenv/slurm/queries"
 )
@@ -31,6 +33,29 @@ func TestSmokeCode(t *testing.T) {
 		if got := smokeCode(kinds); got != c.want {
 			t.Errorf("%v: exit code %d, want %d", c.states, got, c.want)
 		}
+	}
+}
+
+// TestSmokeText: a module for hardware that a node does not have is no failure and not
+// counted as one that works; where there was nothing to try, nothing "works".
+func TestSmokeText(t *testing.T) {
+	text := func(k ...*smoked) string {
+		var out bytes.Buffer
+		if err := (&app{stdout: &out}).smokeText(k, smokeFlags{all: true}); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	cuda := smoke.Result{Module: smoke.Module{Name: "lib/ucx/libuct_cuda.so.0", How: smoke.Open}, OK: true, Elsewhere: true, Error: "libcuda.so.1: cannot open"}
+	ib := smoke.Result{Module: smoke.Module{Name: "lib/ucx/libuct_ib.so.0", How: smoke.Open}, OK: true}
+	got := text(&smoked{Nodes: "n3", Node: "n3", State: smokeOK, Environment: "default", Modules: 2, Results: []smoke.Result{cuda, ib}})
+	for _, want := range []string{"n3     n3        default      0         1       0       ok", "libuct_cuda.so.0  not here", "libuct_ib.so.0    ok", "every module works on 1 kind of node"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in\n%s", want, got)
+		}
+	}
+	if got := text(&smoked{Nodes: "n3", Node: "n3", State: smokeOK}); !strings.Contains(got, "nothing was tried on 1 kind of node") || strings.Contains(got, "works") {
+		t.Error(got)
 	}
 }
 

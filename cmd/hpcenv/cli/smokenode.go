@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -78,9 +79,16 @@ func (a *app) smokeNode(ctx context.Context, limit time.Duration) error {
 	if err := tell.Begin(begin); err != nil {
 		return err
 	}
+	one, err := a.judgeActive(ctx, begin.Environment, found)
+	if err != nil {
+		return err
+	}
 	failed := false
 	var untold error
 	err = smoke.Try(ctx, smoke.Options{Prefix: prefix, Env: os.Environ(), Limit: limit, Parallel: processors(a.getenv)}, modules, func(r smoke.Result) {
+		if !r.OK && r.How == smoke.Open && slices.Contains(one.elsewhere, r.Name) {
+			r.OK, r.Elsewhere = true, true
+		}
 		failed = failed || !r.OK
 		untold = errors.Join(untold, tell.Result(r))
 	})
@@ -89,14 +97,6 @@ func (a *app) smokeNode(ctx context.Context, limit time.Duration) error {
 	}
 	var end smoke.End
 	if failed {
-		host := checkup.Look(ctx, checkup.Options{RunDir: helper.DefaultRunDir, Env: os.LookupEnv})
-		r, one := &checkResult{Host: host}, &checked{Name: begin.Environment}
-		if p, err := pin.Decode(a.getenv(pin.Variable)); err == nil && p.Plan != nil {
-			r.wish = p.Plan.Wish
-		}
-		if err := a.checkOne(ctx, r, one, found, nil, nil); err != nil {
-			return err
-		}
 		for _, f := range one.Findings {
 			if f.Level != preflight.Fits && f.Level != preflight.Unknown {
 				end.Findings = append(end.Findings, f)
@@ -104,6 +104,23 @@ func (a *app) smokeNode(ctx context.Context, limit time.Duration) error {
 		}
 	}
 	return tell.End(end)
+}
+
+// judgeActive makes the checks of a launch for what is active: they may say why modules
+// fail, and which are not for this node.
+func (a *app) judgeActive(ctx context.Context, name string, found *checkup.Prepared) (*checked, error) {
+	host := checkup.Look(ctx, checkup.Options{RunDir: helper.DefaultRunDir, Env: os.LookupEnv})
+	r, one := &checkResult{Host: host}, &checked{Name: name}
+	if p, err := pin.Decode(a.getenv(pin.Variable)); err == nil {
+		conf, err := a.conf()
+		if err != nil {
+			return nil, err
+		}
+		if err := r.ofPin(conf.Store, p); err != nil {
+			return nil, err
+		}
+	}
+	return one, a.checkOne(ctx, r, one, found, nil, nil)
 }
 
 // activePrepared is the environment that is active, as the store has it; nil = it does

@@ -26,6 +26,7 @@ func (a *app) smokeText(kinds []*smoked, f smokeFlags) error {
 			switch {
 			case !r.OK:
 				failed++
+			case r.Elsewhere: // neither
 			case r.How == smoke.Import:
 				works[0]++
 			default:
@@ -78,6 +79,8 @@ func smokeMatrix(out io.Writer, kinds []*smoked, all bool) error {
 			word := "ok"
 			if !r.OK {
 				word, shown[key] = "FAILED", true
+			} else if r.Elsewhere {
+				word = "not here"
 			}
 			state[cell{key, k.name()}] = word
 		}
@@ -163,7 +166,15 @@ func smokeSentence(kinds []*smoked) string {
 		counts[k.State]++
 	}
 	of := amount{len(kinds), "kind of node", "kinds of node"}.String()
-	if counts[smokeOK] == len(kinds) {
+	modules := 0
+	for _, k := range kinds {
+		modules += k.Modules
+	}
+	switch {
+	case counts[smokeOK] < len(kinds):
+	case modules == 0:
+		return "nothing was tried on " + of + ": the environment has no Python modules, and none that programs open"
+	default:
 		return "every module works on " + of
 	}
 	var parts []string

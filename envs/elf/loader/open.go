@@ -41,7 +41,8 @@ func (s *System) open(at string) (o *opened, ok bool, err error) {
 		s.keep(real, o)
 		return o, true, nil
 	}
-	f, err := os.Open(s.files.root.here(real))
+	// What is no file at all, such as a pipe that nobody writes to, must not be waited for.
+	f, err := os.OpenFile(s.files.root.here(real), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if absent(err) || errors.Is(err, os.ErrPermission) {
 		return nil, false, nil
 	}
