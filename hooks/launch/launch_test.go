@@ -96,6 +96,12 @@ func TestJudge(t *testing.T) {
 	if len(lines) != 1 || lines[0].Text != "warning: UCX would run over TCP" || lines[0].ByKind {
 		t.Errorf("%+v", lines)
 	}
+	// What the site has to do is not told as the user's.
+	lost := preflight.Finding{ID: "gpu-lost", Level: preflight.Warn, Evidence: "GPU 3 is lost", Next: "reboot", Act: preflight.Administrator}
+	lines = Policy{}.Judge(&preflight.Report{Findings: []preflight.Finding{lost}}).Lines(nil)
+	if len(lines) != 1 || lines[0].Text != "warning: GPU 3 is lost; next: tell the administrator, whose remedy is: reboot" {
+		t.Errorf("%+v", lines)
+	}
 	// Nor what a submission has said of the kind of node; what it cannot know is.
 	fabric := preflight.Finding{ID: "fabric", Level: preflight.Warn, Evidence: "UCX does not drive cxi0: it would run over TCP"}
 	warned = Policy{}.Judge(&preflight.Report{Findings: []preflight.Finding{warn, fabric}})

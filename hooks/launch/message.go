@@ -133,7 +133,10 @@ func (o *Outcome) Lines(known []Line) []Line {
 			continue
 		}
 		text := "warning: " + f.Evidence
-		if f.Next != "" {
+		switch {
+		case f.Next != "" && f.Act == preflight.Administrator:
+			text += "; next: tell the administrator, whose remedy is: " + f.Next
+		case f.Next != "":
 			text += "; next: " + f.Next
 		}
 		out = append(out, Line{Text: text, ByKind: slices.Contains(byKind, f.ID), OfStep: f.ID == "pmi"})
