@@ -98,7 +98,8 @@ func TestJudge(t *testing.T) {
 	}
 	// What the site has to do is not told as the user's.
 	lost := preflight.Finding{ID: "gpu-lost", Level: preflight.Warn, Evidence: "GPU 3 is lost", Next: "reboot", Act: preflight.Administrator}
-	lines = Policy{}.Judge(&preflight.Report{Findings: []preflight.Finding{lost}}).Lines(nil)
+	warned = Policy{}.Judge(&preflight.Report{Findings: []preflight.Finding{lost}})
+	lines = warned.Lines(nil)
 	if len(lines) != 1 || lines[0].Text != "warning: GPU 3 is lost; next: tell the administrator, whose remedy is: reboot" {
 		t.Errorf("%+v", lines)
 	}
