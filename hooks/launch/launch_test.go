@@ -97,8 +97,8 @@ func TestJudge(t *testing.T) {
 		t.Errorf("%+v", lines)
 	}
 	// What the site has to do is not told as the user's.
-	lost := preflight.Finding{ID: "gpu-lost", Level: preflight.Warn, Evidence: "GPU 3 is lost", Next: "reboot", Act: preflight.Administrator}
-	warned = Policy{}.Judge(&preflight.Report{Findings: []preflight.Finding{lost}})
+	lost := preflight.Finding{ID: "gpu-lost", Level: preflight.Unhealthy, Evidence: "GPU 3 is lost", Next: "reboot", Act: preflight.Administrator}
+	warned = Policy{Check: selection.Warn}.Judge(&preflight.Report{Findings: []preflight.Finding{lost}})
 	lines = warned.Lines(nil)
 	if len(lines) != 1 || lines[0].Text != "warning: GPU 3 is lost; next: tell the administrator, whose remedy is: reboot" {
 		t.Errorf("%+v", lines)
