@@ -2,12 +2,10 @@ package checkup
 
 import (
 	"context"
-	"slices"
 
 	"github.com/hpcenv/hpcenv/envs/cuda"
 	"github.com/hpcenv/hpcenv/envs/needs"
 	"github.com/hpcenv/hpcenv/envs/requirement"
-	"github.com/hpcenv/hpcenv/hooks/gpu"
 	"github.com/hpcenv/hpcenv/hooks/preflight"
 )
 
@@ -38,29 +36,10 @@ func (h *Host) input(e Environment) *preflight.Input {
 		Needs: e.Needs, Prefix: e.Prefix, Manifest: e.Manifest, Env: e.Env, Override: e.Override, CUDA: e.CUDA,
 	}
 	if j := h.Job; j != nil {
-		in.WantsGPU, in.MultiNode, in.Granted = j.WantsGPU, j.Nodes > 1, h.granted()
-	}
-	return in
-}
-
-// granted are the indices, as the driver counts, of the GPUs that the job was given;
-// nil = not known. Slurm counts the parts of a divided GPU by numbers of its own: there
-// none is judged by itself.
-func (h *Host) granted() []int {
-	if h.Job == nil || h.Job.Devices == nil || h.GPU == nil {
-		return nil
-	}
-	all, out := h.GPU.Verdict.GPUs, []int{}
-	if slices.ContainsFunc(all, func(g gpu.GPUVerdict) bool { return g.MIG != nil && g.MIG.Enabled }) {
-		return out
-	}
-	for _, device := range h.Job.Devices {
-		i := slices.IndexFunc(all, func(g gpu.GPUVerdict) bool { return g.Minor != nil && *g.Minor == device })
-		if i >= 0 {
-			out = append(out, all[i].Index)
-		} else {
-			out = append(out, device) // a lost one does not tell: drivers count alike
+		in.WantsGPU, in.MultiNode = j.WantsGPU, j.Nodes > 1
+		if h.GPU != nil {
+			in.Granted = j.grant.Indices(h.GPU.Report)
 		}
 	}
-	return out
+	return in
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/hpcenv/hpcenv/hooks/launch"
 )
 
 // Job is the part of a job of Slurm that this process belongs to.
@@ -18,6 +20,8 @@ type Job struct {
 	// those of their device nodes; nil = not known.
 	WantsGPU bool  `json:"wants_gpu,omitempty"`
 	Devices  []int `json:"devices,omitempty"`
+
+	grant launch.Grant // as a launch reads it
 }
 
 func jobOf(env func(string) (string, bool)) *Job {
@@ -38,12 +42,9 @@ func jobOf(env func(string) (string, bool)) *Job {
 	if per := perNode(get("SLURM_STEP_TASKS_PER_NODE")); j.Step != "" && index < len(per) {
 		j.Tasks = per[index]
 	}
-	devices := get("SLURM_STEP_GPUS")
-	if j.Step == "" {
-		devices = get("SLURM_JOB_GPUS") // of this host; in a step it may be another's
-	}
-	j.Devices = numbers(devices)
-	j.WantsGPU = devices != "" || get("SLURM_GPUS_ON_NODE") != ""
+	j.grant = launch.Granted(env, j.Step == "")
+	j.Devices = j.grant.Minors
+	j.WantsGPU = j.grant.Some || get("SLURM_STEP_GPUS", "SLURM_GPUS_ON_NODE") != ""
 	return j
 }
 
@@ -72,25 +73,6 @@ func perNode(s string) (out []int) {
 			return nil
 		}
 		out = append(out, slices.Repeat([]int{n}, count)...)
-	}
-	return out
-}
-
-// numbers of a list such as "0,2-3"; nil of what is none.
-func numbers(s string) (out []int) {
-	for _, part := range strings.Split(s, ",") {
-		from, to, ranged := strings.Cut(part, "-")
-		if !ranged {
-			to = from
-		}
-		first, err := strconv.Atoi(from)
-		last, lastErr := strconv.Atoi(to)
-		if err != nil || lastErr != nil || first < 0 || last < first || last-first > 1024 {
-			return nil
-		}
-		for n := first; n <= last; n++ {
-			out = append(out, n)
-		}
 	}
 	return out
 }

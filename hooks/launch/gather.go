@@ -62,8 +62,8 @@ func Examine(ctx context.Context, o Options) *preflight.Report {
 func (o *Options) input(ctx context.Context) *preflight.Input {
 	in := &preflight.Input{Node: o.Node, Facts: o.Facts, Needs: o.Needs, Prefix: o.Prefix, Override: o.Override, Env: o.Env, MultiNode: o.MultiNode,
 		SameHost: o.SameHost, CUDA: o.CUDA, Command: o.Command, Script: o.Script}
-	given := granted(o.Env, o.Batch)
-	in.WantsGPU = given.some
+	given := Granted(o.Env, o.Batch)
+	in.WantsGPU = given.Some
 	if !in.UsesGPU() {
 		return in
 	}
@@ -73,7 +73,7 @@ func (o *Options) input(ctx context.Context) *preflight.Input {
 	}
 	if record != nil {
 		in.GPU = record
-		in.Granted = given.indices(record.Report)
+		in.Granted = given.Indices(record.Report)
 	}
 	return in
 }

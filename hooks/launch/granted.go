@@ -8,40 +8,40 @@ import (
 	"github.com/hpcenv/hpcenv/hooks/gpu"
 )
 
-// grant is what the step was given of the node's GPUs.
-type grant struct {
-	// some: it was given GPUs.
-	some bool
-	// minors are the numbers of their device nodes, uuids the names that the driver has
+// Grant is what the step was given of the node's GPUs.
+type Grant struct {
+	// Some: it was given GPUs.
+	Some bool
+	// Minors are the numbers of their device nodes, UUIDs the names that the driver has
 	// for them, if that is how they are told. Both nil: which is not told.
-	minors []int
-	uuids  []string
+	Minors []int
+	UUIDs  []string
 }
 
-// granted reads it from the variables of a task. Slurm counts GPUs by their device
+// Granted reads it from the variables of a task. Slurm counts GPUs by their device
 // nodes; CUDA_VISIBLE_DEVICES, where the devices are confined, counts only the step's
 // own, so that of it names alone are believed there.
-func granted(env func(string) (string, bool), batch bool) grant {
+func Granted(env func(string) (string, bool), batch bool) Grant {
 	name := "SLURM_STEP_GPUS"
 	if batch {
 		name = "SLURM_JOB_GPUS" // of this host; in a step it may be another's
 	}
 	if list, ok := env(name); ok && list != "" {
-		return grant{some: true, minors: numbers(list)}
+		return Grant{Some: true, Minors: numbers(list)}
 	}
 	list, ok := env("CUDA_VISIBLE_DEVICES")
 	if !ok || list == "" {
-		return grant{}
+		return Grant{}
 	}
-	var g grant
+	var g Grant
 	for _, word := range strings.Split(list, ",") {
 		if strings.HasPrefix(word, "GPU-") || strings.HasPrefix(word, "MIG-") {
-			g.some, g.uuids = true, append(g.uuids, word)
+			g.Some, g.UUIDs = true, append(g.UUIDs, word)
 		}
 	}
-	if _, job := env("SLURM_JOB_ID"); !job && g.uuids == nil {
-		if g.minors = numbers(list); g.minors != nil {
-			g.some = true
+	if _, job := env("SLURM_JOB_ID"); !job && g.UUIDs == nil {
+		if g.Minors = numbers(list); g.Minors != nil {
+			g.Some = true
 		}
 	}
 	return g
@@ -67,16 +67,16 @@ func numbers(list string) []int {
 	return out
 }
 
-// indices of the GPUs in a report; nil = all, or which is not known. Slurm counts parts
+// Indices of the GPUs in a report; nil = all, or which is not known. Slurm counts parts
 // of a divided GPU by numbers of its own: there none is judged by itself.
-func (g grant) indices(r *gpu.Report) []int {
-	if r == nil || g.minors == nil && g.uuids == nil {
+func (g Grant) Indices(r *gpu.Report) []int {
+	if r == nil || g.Minors == nil && g.UUIDs == nil {
 		return nil
 	}
 	out := []int{}
-	if g.uuids != nil {
+	if g.UUIDs != nil {
 		for i := range r.GPUs {
-			if slices.ContainsFunc(g.uuids, func(u string) bool { return isOf(u, &r.GPUs[i]) }) {
+			if slices.ContainsFunc(g.UUIDs, func(u string) bool { return isOf(u, &r.GPUs[i]) }) {
 				out = append(out, r.GPUs[i].Index)
 			}
 		}
@@ -85,7 +85,7 @@ func (g grant) indices(r *gpu.Report) []int {
 	if slices.ContainsFunc(r.GPUs, func(d gpu.GPU) bool { return d.MIG != nil && d.MIG.Enabled }) {
 		return out
 	}
-	for _, minor := range g.minors {
+	for _, minor := range g.Minors {
 		i := slices.IndexFunc(r.GPUs, func(d gpu.GPU) bool { return d.Minor != nil && *d.Minor == minor })
 		if i >= 0 {
 			out = append(out, r.GPUs[i].Index)
@@ -111,7 +111,7 @@ func OfJob(r *gpu.Record, env func(string) (string, bool)) *gpu.Record {
 	if r == nil {
 		return nil
 	}
-	mine := granted(env, true).indices(r.Report)
+	mine := Granted(env, true).Indices(r.Report)
 	if mine == nil {
 		return r
 	}

@@ -44,10 +44,10 @@ func TestGranted(t *testing.T) {
 		{"no report", of("SLURM_JOB_ID=1", "SLURM_STEP_GPUS=5"), false, nil, true, nil},
 		{"nonsense", of("SLURM_JOB_ID=1", "SLURM_STEP_GPUS=a-b"), false, report, true, nil},
 	} {
-		g := granted(c.env, c.batch)
-		got := g.indices(c.report)
-		if g.some != c.some || !slices.Equal(got, c.want) || (got == nil) != (c.want == nil) {
-			t.Errorf("%s: %v %v", c.name, g.some, got)
+		g := Granted(c.env, c.batch)
+		got := g.Indices(c.report)
+		if g.Some != c.some || !slices.Equal(got, c.want) || (got == nil) != (c.want == nil) {
+			t.Errorf("%s: %v %v", c.name, g.Some, got)
 		}
 	}
 }
