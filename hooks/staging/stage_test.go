@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/hpcenv/hpcenv/envs/image"
+	"github.com/hpcenv/hpcenv/hooks/loopdev"
 )
 
 // slow is a source that hangs after its first bytes.
@@ -231,6 +232,48 @@ func TestBudget(t *testing.T) {
 	}
 	if _, err := os.Lstat(filepath.Join(c.Dir, r1.SHA256+imageSuffix)); err != nil {
 		t.Error("it left in vain: ", err)
+	}
+}
+
+// What a loop device shows does not leave.
+func TestInUseStays(t *testing.T) {
+	if _, err := os.Stat("/dev/loop-control"); err != nil || os.Geteuid() != 0 {
+		t.Skip("NOT ROOT, OR NO LOOP DEVICES")
+	}
+	c := config(t)
+	c.Budget = testSize + 1
+	f1, r1 := source(t, 11)
+	f2, r2 := source(t, 12)
+	copied, err := c.Get(f1, r1, self(t, "stage")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer copied.Close()
+	device, err := loopdev.Free()
+	if err == nil {
+		err = loopdev.Configure(device, copied)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Get(f2, r2, self(t, "stage")...); !errors.Is(err, ErrRoom) {
+		t.Errorf("in use: %v", err)
+	}
+	holds(t, c, f1, r1, self(t, "stage")...)
+	if err := device.Close(); err != nil { // the last user: it is freed
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		got, err := c.Get(f2, r2, self(t, "stage")...)
+		if err == nil {
+			if err := got.Close(); err != nil {
+				t.Error(err)
+			}
+			return
+		}
+		if !errors.Is(err, ErrRoom) || time.Now().After(end) {
+			t.Fatal(err)
+		}
 	}
 }
 

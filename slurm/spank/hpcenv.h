@@ -34,7 +34,7 @@ struct config {
 	bool local_memory;
 	enum mount_mode mount;
 	unsigned attach_timeout, activate_timeout; /* seconds */
-	char bad[256]; /* why the arguments are not usable; empty = usable */
+	char bad[320]; /* why the arguments are not usable; empty = usable */
 };
 
 void config_parse(struct config *c, int ac, char **av);
