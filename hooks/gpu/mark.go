@@ -137,6 +137,9 @@ func born(pid int) string {
 	return string(fields[start])
 }
 
+// lockPatience is how long a lock that is held is asked for.
+const lockPatience = 250 * time.Millisecond
+
 // lockDir takes the lock of a run directory. It is held for the time that a start
 // takes, so that somebody else's is no reason to wait.
 func lockDir(dir string) (*os.File, error) {
@@ -144,7 +147,14 @@ func lockDir(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w; next: run it as root", ErrProgram, err)
 	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	// A process that another goroutine is just starting has the descriptor until it
+	// becomes its program: a lock that was given back may be seen held for a moment.
+	for end := time.Now().Add(lockPatience); ; time.Sleep(2 * time.Millisecond) {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) || time.Now().After(end) {
+			break
+		}
+	}
 	switch {
 	case errors.Is(err, syscall.EWOULDBLOCK):
 		return nil, errors.Join(fmt.Errorf("%w: it is being started", ErrBusy), f.Close())
