@@ -13,8 +13,8 @@ import (
 
 const lookLocal = `cat $root/` + testID + `/what; echo; for d in $(grep "$root.*squashfs" /proc/self/mountinfo | grep -o '/dev/loop[0-9]*'); do cat /sys/block/${d#/dev/}/loop/backing_file; done`
 
-// The copy is mounted, not the store's image, also when the store's is gone from view of
-// its loop devices; without room or with a foreign directory the store's is, with a warning.
+// The copy is mounted, not the store's image. Without room the store's is, with a warning;
+// a directory that is open to others ends the step where the site refuses.
 func TestAttachLocal(t *testing.T) {
 	s := newImageStore(t)
 	local, args := filepath.Join(s.base, "copies"), s.args

@@ -299,7 +299,7 @@ func TestForeign(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// A link in the place of a copy, or another's lock.
+	// A link in the place of a copy.
 	c := config(t)
 	holds(t, c, f, rec, self(t, "stage")...)
 	path := filepath.Join(c.Dir, rec.SHA256+imageSuffix)
@@ -327,7 +327,7 @@ func TestMemory(t *testing.T) {
 	holds(t, c, f, rec, self(t, "stage")...)
 }
 
-// A file system that is full is told, and nothing is left.
+// A file system without room is told.
 func TestFull(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("NOT ROOT: no small file system can be mounted")
