@@ -17,6 +17,7 @@
 //	required hpcenv_spank.so helper=PATH store=PATH owner=UID prefix_root=PATH
 //	    socket=PATH run_dir=PATH off=PATH mount=step|job|host
 //	    attach_timeout=SECONDS activate_timeout=SECONDS scancel=PATH
+//	    local=DIR local_size=BYTES local_memory=yes|no local_fail=store|refuse
 //
 // Defaults: helper /usr/libexec/hpcenv/hpcenv, prefix_root /opt/hpcenv/e, socket
 // /run/hpcenv/hpcenvd.sock, run_dir /run/hpcenv-node, off /etc/hpcenv/off, mount step,
@@ -57,6 +58,7 @@
 // script, about which it warns.
 //
 //	hpcenv spank attach --store= --owner= --prefix-root= --uid= --gid= --groups=1,2 --run-dir= --job=N --pin= [--shared]
+//	    [--local= [--local-size=] [--local-fail=store|refuse] [--local-memory]]
 //
 // --pin is the step's, or empty; unless it is the step's own choice, what the prolog
 // left in RUN_DIR/job/JOB stands above it. What a pin of the environment asks for is

@@ -5,11 +5,13 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/hooks/pin"
+	"github.com/hpcenv/hpcenv/hooks/staging"
 )
 
 // attachFlags come from root-owned configuration (plugstack.conf) and from
@@ -20,6 +22,10 @@ type attachFlags struct {
 	groups, job, pin          string
 	group                     string // in whose part of the store the trees lie; "" = everybody's
 	shared                    bool   // the mounts are those of other steps, too
+
+	local     staging.Config // copies on this node's disk; without Dir: none
+	localFail string         // store or refuse: what follows when there is no copy
+	localEnd  time.Time      // until when this attach waits for copies
 }
 
 // attach makes the cluster's trees of this platform, or those of a group's part of
@@ -41,6 +47,10 @@ func attach(args []string) error {
 	fl.IntVar(&f.gid, "gid", -1, "")
 	fl.StringVar(&f.pin, "pin", "", "")
 	fl.BoolVar(&f.shared, "shared", false, "")
+	fl.StringVar(&f.local.Dir, "local", "", "")
+	fl.Int64Var(&f.local.Budget, "local-size", 0, "")
+	fl.BoolVar(&f.local.Memory, "local-memory", false, "")
+	fl.StringVar(&f.localFail, "local-fail", "store", "")
 	if err := parse(fl, args); err != nil {
 		return err
 	}

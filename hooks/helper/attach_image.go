@@ -34,7 +34,20 @@ func eachMounted(prefixRoot string) (bool, error) {
 
 // mountOne mounts one environment at its prefix, and before the first of them an empty
 // file system with room for prefixes at the prefix root.
-func (f *attachFlags) mountOne(c *opener, one *offer, file *os.File, first bool) error {
+func (f *attachFlags) mountOne(c *opener, one *offer, file *os.File, first bool) (err error) {
+	var copied *os.File
+	if one.Image != nil {
+		// Before the lock: launches of other images do not wait for this one's copy.
+		if err := f.rootChecks(one, file); err != nil {
+			return err
+		}
+		if copied, err = f.stage(one, file); err != nil {
+			return err
+		}
+		if copied != nil {
+			defer func() { err = errors.Join(err, copied.Close()) }()
+		}
+	}
 	unlock, err := lockLoops(f.runDir)
 	if err != nil {
 		return err
@@ -57,7 +70,7 @@ func (f *attachFlags) mountOne(c *opener, one *offer, file *os.File, first bool)
 		return refuse(api.ExitUnreachable, "prefix %s: %w", target, err)
 	}
 	if !there {
-		if err := f.mountImage(c, one, file, target); err != nil {
+		if err := f.mountImage(c, one, copied, target); err != nil {
 			return err
 		}
 	}
@@ -89,13 +102,16 @@ func (f *attachFlags) makeRoot() error {
 	return nil
 }
 
-// mountImage mounts an image that the user's child has opened, in the loop device that
-// shows it on this node already, or in a new one.
-func (f *attachFlags) mountImage(c *opener, one *offer, file *os.File, target string) error {
-	if err := f.rootChecks(one, file); err != nil {
-		return err
+// mountImage mounts an image that the user's child has opened, or its copy on this node, in
+// the loop device that shows it on this node already, or in a new one.
+func (f *attachFlags) mountImage(c *opener, one *offer, copied *os.File, target string) error {
+	var device *os.File
+	var err error
+	if copied != nil {
+		device, err = localDevice(copied)
+	} else {
+		device, err = f.device(c, one)
 	}
-	device, err := f.device(c, one)
 	if err != nil {
 		return err
 	}

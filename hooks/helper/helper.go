@@ -10,6 +10,7 @@
 //	          is there as an image only is mounted at its prefix
 //	open      as the user, child of attach: opens what root may not look at, and
 //	          sets up the loop devices of images
+//	stage     as root, child of attach that may outlive it: copies an image to the node's disk
 //	activate  as the user, in the first task of a node: environment changes as data
 //	prolog    as root: leaves the job's pin in the run directory
 //	epilog    as root: takes it away, and looks at the node if the job asked for it
@@ -32,6 +33,7 @@ import (
 	"strings"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/hooks/staging"
 )
 
 // Deps are what the program that links this package supplies.
@@ -79,6 +81,8 @@ func Main(args []string, deps Deps) int {
 			fmt.Fprintln(os.Stderr, err)
 		}
 		return exitCode(err)
+	case "spank stage":
+		return staging.Copy(args[2:])
 	case "spank activate":
 		err = activate(ctx, args[2:], os.Stdout, os.Stderr)
 	case "slurm-hook health":

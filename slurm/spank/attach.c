@@ -61,6 +61,15 @@ void attach_run(spank_t sp, const struct node *n)
 	args_add(&a, "--pin=%s", n->pin ? n->pin : "");
 	if (c->mount != MOUNT_STEP && !n->alone)
 		args_add(&a, "--shared"); /* by the job's other steps */
+	if (c->local && c->local[0]) {
+		args_add(&a, "--local=%s", c->local);
+		if (c->local_size[0])
+			args_add(&a, "--local-size=%s", c->local_size);
+		if (c->local_fail[0])
+			args_add(&a, "--local-fail=%s", c->local_fail);
+		if (c->local_memory)
+			args_add(&a, "--local-memory");
+	}
 	if (a.failed || !groups) {
 		failed(n, CODE_FAILED, "out of memory");
 		goto end;

@@ -53,6 +53,9 @@ void config_parse(struct config *c, int ac, char **av)
 		.run_dir = "/run/hpcenv-node",
 		.off = "/etc/hpcenv/off",
 		.scancel = "scancel",
+		.local = "",
+		.local_size = "",
+		.local_fail = "",
 		.mount = MOUNT_STEP,
 		.attach_timeout = 10,
 		.activate_timeout = 60,
@@ -63,6 +66,7 @@ void config_parse(struct config *c, int ac, char **av)
 	} paths[] = {
 		{ "helper", &c->helper }, { "store", &c->store }, { "prefix_root", &c->prefix_root },
 		{ "socket", &c->socket }, { "run_dir", &c->run_dir }, { "off", &c->off }, { "scancel", &c->scancel },
+		{ "local", &c->local },
 	};
 
 	for (int i = 0; i < ac; i++) {
@@ -90,6 +94,21 @@ void config_parse(struct config *c, int ac, char **av)
 				c->owner = value;
 		} else if (len == 5 && !strncmp(av[i], "mount", len)) {
 			set_mount(c, av[i], value);
+		} else if (len == 10 && !strncmp(av[i], "local_size", len)) {
+			if (!number(value, 1, INT64_MAX, &n))
+				bad(c, av[i], "must be a number of bytes");
+			else
+				c->local_size = value;
+		} else if (len == 10 && !strncmp(av[i], "local_fail", len)) {
+			if (strcmp(value, "store") && strcmp(value, "refuse"))
+				bad(c, av[i], "must be local_fail=store or local_fail=refuse");
+			else
+				c->local_fail = value;
+		} else if (len == 12 && !strncmp(av[i], "local_memory", len)) {
+			if (strcmp(value, "yes") && strcmp(value, "no"))
+				bad(c, av[i], "must be local_memory=yes or local_memory=no");
+			else
+				c->local_memory = !strcmp(value, "yes");
 		} else if (len == 14 && !strncmp(av[i], "attach_timeout", len)) {
 			if (!number(value, 1, 3600, &n))
 				bad(c, av[i], "must be 1 to 3600 seconds");
@@ -102,7 +121,7 @@ void config_parse(struct config *c, int ac, char **av)
 				c->activate_timeout = (unsigned)n;
 		} else {
 			bad(c, av[i], "unknown; known are helper, store, owner, prefix_root, socket, run_dir, off, mount, "
-				      "attach_timeout, activate_timeout, scancel");
+				      "attach_timeout, activate_timeout, scancel, local, local_size, local_memory, local_fail");
 		}
 	}
 }

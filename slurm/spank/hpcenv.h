@@ -30,9 +30,11 @@ enum mount_mode { MOUNT_STEP, MOUNT_JOB, MOUNT_HOST };
 
 struct config {
 	const char *helper, *store, *owner, *prefix_root, *socket, *run_dir, *off, *scancel;
+	const char *local, *local_size, *local_fail; /* copies on the node's disk; empty = none, not said */
+	bool local_memory;
 	enum mount_mode mount;
 	unsigned attach_timeout, activate_timeout; /* seconds */
-	char bad[256]; /* why the arguments are not usable; empty = usable */
+	char bad[320]; /* why the arguments are not usable; empty = usable */
 };
 
 void config_parse(struct config *c, int ac, char **av);

@@ -20,7 +20,8 @@ static void config(void)
 	struct config c;
 	static const char *const wrong[] = { "sotre=/x", "helper=bin/x", "owner=root", "owner=-1", "owner=4294967295", "mount=node",
 					     "attach_timeout=0", "attach_timeout=1s", "activate_timeout=99999999999999999999", "store",
-					     "hel=/x", "=", "" };
+					     "hel=/x", "=", "local=x", "local_size=1G", "local_size=0", "local_memory=1",
+					     "local_fail=no", "" };
 
 	parse(&c, NULL);
 	CHECK_STR(c.bad, "");
@@ -29,6 +30,15 @@ static void config(void)
 	CHECK(c.mount == MOUNT_STEP && c.attach_timeout == 10 && c.activate_timeout == 60);
 	parse(&c, "mount=job");
 	CHECK(c.mount == MOUNT_JOB && !c.bad[0]);
+	CHECK(!c.local[0] && !c.local_memory);
+	parse(&c, "local=/d");
+	CHECK_STR(c.local, "/d");
+	parse(&c, "local_memory=yes");
+	CHECK(c.local_memory && !c.bad[0]);
+	parse(&c, "local_size=4000000000000");
+	CHECK_STR(c.local_size, "4000000000000");
+	parse(&c, "local_fail=refuse");
+	CHECK_STR(c.local_fail, "refuse");
 	parse(&c, "attach_timeout=3600");
 	CHECK(c.attach_timeout == 3600 && !c.bad[0]);
 	parse(&c, "store=/s=/t");

@@ -1,0 +1,160 @@
+package staging
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/hpcenv/hpcenv/envs/image"
+)
+
+// Exit codes of the copier, for the error classes.
+var codes = map[int]error{10: ErrSource, 11: ErrDisk, 12: ErrRoom, 13: ErrForeign}
+
+// Get is the finished copy of an image, open for reading; the caller closes it. source is
+// the image as the user opened it. command is the program that calls Copy, before its
+// arguments. ErrBusy: the copy is being made and will serve a later launch.
+func (c *Config) Get(source *os.File, rec *image.Record, command ...string) (*os.File, error) {
+	if !isDigest(rec.SHA256) || rec.Size < 0 {
+		return nil, fmt.Errorf("%w: it was published without a sha256", ErrSource)
+	}
+	d, err := openDir(c.Dir)
+	if err != nil {
+		return nil, err
+	}
+	f, err := c.get(d, source, rec, command)
+	if err = errors.Join(err, d.Close()); err != nil && f != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, err
+}
+
+func (c *Config) get(d *dir, source *os.File, rec *image.Record, command []string) (*os.File, error) {
+	memory, err := inMemory(d.File)
+	if err != nil {
+		return nil, err
+	}
+	if memory && !c.Memory {
+		return nil, fmt.Errorf("%w: %s", ErrMemory, c.Dir)
+	}
+	for end := time.Now().Add(c.Wait); ; time.Sleep(5 * time.Millisecond) {
+		f, err := d.find(rec.SHA256, rec.Size)
+		if f != nil && err == nil {
+			if err = d.used(rec.SHA256); err != nil {
+				return nil, errors.Join(err, f.Close())
+			}
+			return f, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		lock, err := d.tryLock(rec.SHA256 + lockSuffix)
+		if err != nil {
+			return nil, err
+		}
+		if lock != nil {
+			err = c.start(d, source, rec, lock, end, command)
+			if err = errors.Join(err, lock.Close()); err != nil {
+				return nil, err
+			}
+		}
+		if time.Now().After(end) {
+			return nil, fmt.Errorf("%w (waited %s)", ErrBusy, c.Wait)
+		}
+	}
+}
+
+// start has a process make the copy, and waits for it until end. The lock is the
+// process's, too, and outlasts this one.
+func (c *Config) start(d *dir, source *os.File, rec *image.Record, lock *os.File, end time.Time, command []string) error {
+	// It was finished between looking and locking.
+	if f, err := d.find(rec.SHA256, rec.Size); f != nil || err != nil {
+		if f != nil {
+			err = errors.Join(err, f.Close())
+		}
+		return err
+	}
+	said, theirs, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(command[0], append(command[1:], "--sha256="+rec.SHA256, "--size="+strconv.FormatInt(rec.Size, 10), "--budget="+strconv.FormatInt(c.Budget, 10))...)
+	cmd.Env, cmd.Dir, cmd.Stderr = []string{}, "/", theirs
+	cmd.ExtraFiles = []*os.File{source, d.File, lock}
+	// In a session of its own: what ends the launch does not end it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = cmd.Start()
+	if err = errors.Join(err, theirs.Close()); err != nil {
+		return errors.Join(fmt.Errorf("starting the copying: %w", err), said.Close())
+	}
+	done := make(chan error, 1)
+	go func() {
+		text, rerr := io.ReadAll(io.LimitReader(said, 4096))
+		done <- errors.Join(verdict(cmd.Wait(), string(text)), rerr, said.Close())
+	}()
+	select {
+	case err = <-done:
+		return err
+	case <-time.After(time.Until(end)):
+		return nil // it goes on; the caller sees that there is no time left
+	}
+}
+
+func verdict(err error, text string) error {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return err
+	}
+	if class := codes[exit.ExitCode()]; class != nil {
+		return &said{class, strings.TrimSpace(text)}
+	}
+	return fmt.Errorf("the copying ended (%w): %s", err, strings.TrimSpace(text))
+}
+
+// said is an error of a class as the copier told it.
+type said struct {
+	class error
+	text  string
+}
+
+func (s *said) Error() string { return s.text }
+func (s *said) Unwrap() error { return s.class }
+
+// Copy is the copier: descriptor 3 is the image as the user opened it, 4 the directory, 5
+// the lock. It returns the exit code.
+func Copy(args []string) int {
+	fl := flag.NewFlagSet("stage", flag.ContinueOnError)
+	j := &job{source: os.NewFile(3, "source"), d: &dir{os.NewFile(4, "copies")}}
+	fl.StringVar(&j.sha, "sha256", "", "")
+	fl.Int64Var(&j.size, "size", -1, "")
+	fl.Int64Var(&j.budget, "budget", 0, "")
+	if err := fl.Parse(args); err != nil {
+		return 2 // said by the flag set
+	}
+	if !isDigest(j.sha) || j.size < 0 {
+		fmt.Fprintln(os.Stderr, "stage: --sha256 and --size are needed")
+		return 2
+	}
+	// Who started it may be gone, and with it who listens.
+	for _, fd := range []int{3, 4, 5} {
+		syscall.CloseOnExec(fd)
+	}
+	err := j.make()
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(os.Stderr, err)
+	for code, class := range codes {
+		if errors.Is(err, class) {
+			return code
+		}
+	}
+	return 1
+}
