@@ -44,15 +44,12 @@ func leaveMounts(args []string) error {
 	return fmt.Errorf("it stays in the step's mounts: %w", err)
 }
 
-// leaveStep takes the copier out of what ends with a step. What it could not leave is said
-// to who listens, and hinders nothing: killed, it leaves a part that the next removes.
-func leaveStep(apart bool) {
+// leaveStep takes the copier out of what ends with a step. What it could not leave hinders
+// nothing: killed, it leaves a part that the next removes.
+func leaveStep(apart bool) error {
+	var mounts error
 	if !apart {
-		if err := leaveMounts(os.Args); err != nil {
-			fmt.Fprintln(os.Stderr, "note:", err)
-		}
+		mounts = leaveMounts(os.Args)
 	}
-	if err := leaveCgroups("/", os.Getpid()); err != nil {
-		fmt.Fprintln(os.Stderr, "note:", err)
-	}
+	return errors.Join(mounts, leaveCgroups("/", os.Getpid()))
 }

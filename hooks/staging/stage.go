@@ -145,7 +145,7 @@ func Copy(args []string) int {
 		return 2
 	}
 	signal.Ignore(syscall.SIGPIPE) // who started it may be gone, and with it who listens
-	leaveStep(*apart)              // may execute it again, with the same descriptors
+	stays := leaveStep(*apart)     // may execute it again, with the same descriptors
 	for _, fd := range []int{3, 4, 5} {
 		syscall.CloseOnExec(fd)
 	}
@@ -153,11 +153,12 @@ func Copy(args []string) int {
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintln(os.Stderr, err)
 	for code, class := range codes {
 		if errors.Is(err, class) {
+			fmt.Fprintln(os.Stderr, err)
 			return code
 		}
 	}
+	fmt.Fprintln(os.Stderr, errors.Join(err, stays))
 	return 1
 }
