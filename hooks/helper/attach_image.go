@@ -35,18 +35,13 @@ func eachMounted(prefixRoot string) (bool, error) {
 // mountOne mounts one environment at its prefix, and before the first of them an empty
 // file system with room for prefixes at the prefix root.
 func (f *attachFlags) mountOne(c *opener, one *offer, file *os.File, first bool) (err error) {
-	var copied *os.File
-	if one.Image != nil {
-		// Before the lock: launches of other images do not wait for this one's copy.
-		if err := f.rootChecks(one, file); err != nil {
-			return err
-		}
-		if copied, err = f.stage(one, file); err != nil {
-			return err
-		}
-		if copied != nil {
-			defer func() { err = errors.Join(err, copied.Close()) }()
-		}
+	// Before the lock: launches of other images do not wait for this one's copy.
+	copied, near, err := f.copyOf(c, one, file)
+	if err != nil {
+		return err
+	}
+	if copied != nil {
+		defer func() { err = errors.Join(err, copied.Close()) }()
 	}
 	unlock, err := lockLoops(f.runDir)
 	if err != nil {
@@ -74,6 +69,7 @@ func (f *attachFlags) mountOne(c *opener, one *offer, file *os.File, first bool)
 			return err
 		}
 	}
+	f.handOver(near)
 	if err := sendMessage(c.conn, &request{Done: true}, nil); err != nil {
 		return c.verdict(err)
 	}
@@ -93,7 +89,7 @@ func (f *attachFlags) makeRoot() error {
 		return refuse(api.ExitUnreachable, "this step's environment is an image, and a step of this job has the store's trees at %s already, which would be hidden; next: run it as a job of its own", f.prefixRoot)
 	}
 	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
-	if err := unix.Mount("hpcenv", f.prefixRoot, "tmpfs", flags, "mode=0755,size=1m"); err != nil {
+	if err := unix.Mount("hpcenv", f.prefixRoot, "tmpfs", flags, "mode=0755,size=64m"); err != nil {
 		return refuse(api.ExitUnreachable, "prefix root %s: an empty file system cannot be mounted there: %w", f.prefixRoot, err)
 	}
 	if err := os.WriteFile(filepath.Join(f.prefixRoot, eachMark), nil, 0o444); err != nil {

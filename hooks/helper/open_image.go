@@ -25,6 +25,10 @@ type opening struct {
 	owner                 int // numeric uid; negative = not configured
 	// each: environments one by one, also where the directory of trees has all.
 	each bool
+	// copies: this node makes copies of images, and takes an image before a tree; have are
+	// the ids of those that it has.
+	copies bool
+	have   []string
 }
 
 // offer sends what the environments with these ids lie in, and stays for what root asks
@@ -40,7 +44,7 @@ func (o *opening) offer(conn *net.UnixConn, ids []string) error {
 			continue // it is not made; activation says so, if this node needs it
 		}
 		offers = append(offers, *one)
-		o.each = o.each || one.Image != nil
+		o.each = o.each || one.Image != nil || one.Copied
 	}
 	if !o.each || len(offers) == 0 {
 		offers = []offer{{Name: filepath.Join(o.root, "trees", o.platform)}}
@@ -55,9 +59,14 @@ func (o *opening) offer(conn *net.UnixConn, ids []string) error {
 
 // find tells what there is of an environment: its tree, else its image; nil = neither.
 func (o *opening) find(id string) (*offer, error) {
-	tree := filepath.Join(o.root, "trees", o.platform, id)
-	if _, err := os.Lstat(tree); err == nil {
-		return &offer{ID: id, Name: tree}, nil
+	if one := o.copied(id); one != nil {
+		return one, nil
+	}
+	tree := &offer{ID: id, Name: filepath.Join(o.root, "trees", o.platform, id)}
+	if !o.copies {
+		if _, err := os.Lstat(tree.Name); err == nil {
+			return tree, nil
+		}
 	}
 	// Only what is not there, or not seen yet, costs more than this one look.
 	meta, err := prepared.Store{Root: o.root, Group: o.group}.Meta(id, o.platform)
@@ -68,6 +77,9 @@ func (o *opening) find(id string) (*offer, error) {
 		return nil, refuse(api.ExitUnreachable, "the environment's description: %w; next: tell the administrator", err)
 	}
 	if meta.Image == nil {
+		if _, err := os.Lstat(tree.Name); o.copies && err == nil {
+			return tree, nil
+		}
 		return nil, nil
 	}
 	return &offer{ID: id, Name: filepath.Join(o.root, "images", o.platform, id+cache.ImageSuffix), Image: meta.Image}, nil
@@ -75,16 +87,20 @@ func (o *opening) find(id string) (*offer, error) {
 
 func (o *opening) send(conn *net.UnixConn, one *offer) (err error) {
 	var f *os.File
-	if one.Image == nil {
+	switch {
+	case one.Copied:
+	case one.Image == nil:
 		f, err = o.openTree(one.Name)
-	} else {
+	default:
 		f, err = o.openImage(one)
 	}
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := sendMessage(conn, one, f); err != nil || one.Image == nil {
+	if f != nil {
+		defer func() { err = errors.Join(err, f.Close()) }()
+	}
+	if err := sendMessage(conn, one, f); err != nil || one.Image == nil && !one.Copied {
 		return err
 	}
 	for {
@@ -96,7 +112,21 @@ func (o *opening) send(conn *net.UnixConn, one *offer) (err error) {
 		if ask.Done {
 			return nil
 		}
-		if device == nil {
+		if ask.Read != "" {
+			file, there, err := o.read(ask.Read)
+			if err != nil {
+				return err
+			}
+			err = sendMessage(conn, &answer{Yes: there}, file)
+			if file != nil {
+				err = errors.Join(err, file.Close())
+			}
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if device == nil || f == nil {
 			return fmt.Errorf("attaching %s: no loop device came", one.Name)
 		}
 		told, err := reply(ask, device, f)
