@@ -146,11 +146,11 @@ func cmdVerbs(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.Truncate(ts.MkAbs("verbs"), 0))
 }
 
-// serve NODE PROGRAM: a file system of this test (root-squash, hang) stands
+// serve NODE PROGRAM: a file system of this test (root-squash, hang, stuck) stands
 // where the node sees the store, until the story ends.
 func (c *cluster) cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
-		ts.Fatalf("usage: serve NODE root-squash|hang")
+		ts.Fatalf("usage: serve NODE root-squash|hang|stuck")
 	}
 	node, real := args[0], "/srv/real-store"
 	sh := "mkdir -p " + real + " && mount --bind " + c.nodeStore + " " + real

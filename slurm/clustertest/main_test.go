@@ -31,6 +31,7 @@ var programs = map[string]func(){
 	"osx-only":       program(osxOnly),
 	"root-squash":    program(rootSquash),
 	"hang":           program(hang),
+	"stuck":          program(stuck),
 }
 
 func TestMain(m *testing.M) {
