@@ -67,7 +67,7 @@ func (c *Config) get(d *dir, source *os.File, rec *image.Record, command []strin
 			}
 		}
 		if time.Now().After(end) {
-			return nil, fmt.Errorf("%w (waited %s)", ErrBusy, c.Wait)
+			return nil, fmt.Errorf("%w (waited %s)", ErrBusy, c.Wait.Round(100*time.Millisecond))
 		}
 	}
 }

@@ -50,6 +50,13 @@ func stuck(args []string) error {
 
 type waiting struct{ fuse.RawFileSystem }
 
+// Open has the kernel ask for what it reads, also where it could read by itself.
+func (w *waiting) Open(c <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
+	s := w.RawFileSystem.Open(c, in, out)
+	out.OpenFlags, out.BackingID = out.OpenFlags&^fuse.FOPEN_PASSTHROUGH, 0
+	return s
+}
+
 func (w *waiting) Read(c <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.ReadResult, fuse.Status) {
 	for in.Caller.Uid == 0 {
 		if _, err := os.Stat(stuckUntil); err == nil {
