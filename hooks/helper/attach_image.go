@@ -60,6 +60,7 @@ func (f *attachFlags) mountOne(c *opener, one *offer, file *os.File, first bool)
 	}
 	target := filepath.Join(f.prefixRoot, one.ID)
 	if one.Image == nil {
+		f.deliver(one.ID, asTree)
 		return bindReadOnly(int(file.Fd()), one.Name, target)
 	}
 	if err := os.Mkdir(target, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -69,11 +70,21 @@ func (f *attachFlags) mountOne(c *opener, one *offer, file *os.File, first bool)
 	if err != nil {
 		return refuse(api.ExitUnreachable, "prefix %s: %w", target, err)
 	}
-	if !there {
-		if err := f.mountImage(c, one, copied, target); err != nil {
-			return err
+	what := asImage
+	if there {
+		what, err = f.recordedDelivered(one.ID)
+	} else {
+		if copied != nil {
+			what = asLocal
+		}
+		if err = f.mountImage(c, one, copied, target); err == nil {
+			err = f.recordDelivered(one.ID, what)
 		}
 	}
+	if err != nil {
+		return err
+	}
+	f.deliver(one.ID, what)
 	if err := sendMessage(c.conn, &request{Done: true}, nil); err != nil {
 		return c.verdict(err)
 	}
