@@ -232,10 +232,6 @@ func TestNotAttachable(t *testing.T) {
 	c := w.call
 	c.Hook = true
 	run(t, c.command(t)).want(t, api.ExitUnreachable, "", w.prefix, "next: ")
-	if err := os.Remove(w.root); err != nil {
-		t.Fatal(err)
-	}
-	run(t, w.command(t)).want(t, api.ExitUnreachable, "", w.root, "next: ", "mkdir")
 	if err := os.RemoveAll(filepath.Join(w.Store, "trees")); err != nil {
 		t.Fatal(err)
 	}
