@@ -169,6 +169,9 @@ func shared(ctx context.Context, f *os.File, self string, p *place, image *os.Fi
 			return ns, err
 		}
 	}
+	if filepath.Dir(h.Socket) == filepath.Dir(f.Name()) {
+		_ = os.Remove(h.Socket) // of one that was killed
+	}
 	sweep(filepath.Dir(f.Name()), filepath.Base(f.Name()))
 	socket, listener, err := listen(filepath.Dir(f.Name()))
 	if err != nil {

@@ -14,6 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/hooks/checkup"
+	launching "github.com/hpcenv/hpcenv/hooks/launch"
 )
 
 // Words by which this program calls itself; Main serves them.
@@ -113,7 +115,7 @@ func (r *resolved) attach(ctx context.Context, o Options, self string) (ns *name
 	switch {
 	case ns == nil:
 		return nil, errors.Join(against, err)
-	case against != nil:
+	case against != nil && checkup.FirstOfNode(launching.Lookup(o.Env)):
 		why, _, _ := strings.Cut(against.Error(), "\n")
 		fmt.Fprintf(o.Stderr, "hpcenv: note: the environment's tree is used in place of its image: %s\n", why)
 	}
