@@ -31,6 +31,9 @@ var programs = map[string]func(){
 	"osx-only":       program(osxOnly),
 	"root-squash":    program(rootSquash),
 	"hang":           program(hang),
+	"stuck":          program(stuck),
+	"deny":           program(deny),
+	"automount":      program(automount),
 }
 
 func TestMain(m *testing.M) {
