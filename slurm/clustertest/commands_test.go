@@ -37,6 +37,7 @@ func (c *cluster) commands(t *testing.T) map[string]func(ts *testscript.TestScri
 		"storage":        c.cmdStorage,
 		"private-tmp":    c.cmdPrivateTmp,
 		"automounted":    c.cmdAutomounted,
+		"power":          c.cmdPower,
 		"cover":          c.cmdCover,
 		"closed-project": c.cmdClosedProject(t),
 		"build-account":  c.cmdBuildAccount(t),

@@ -89,12 +89,13 @@ func deliver(kind string, data []byte) http.Handler {
 	})
 }
 
-// helper NODE missing|crash|count|no-squashfs|no-loops|real: what stands where the helper
+// helper NODE missing|crash|count|measured|no-squashfs|no-loops|real: what stands where the helper
 // of a node (or of the submit host, "login") is expected. count writes each verb to
-// $WORK/verbs; no-… is the real one where the kernel lacks something (deny).
+// $WORK/verbs; measured writes the memory of each to $WORK/rss; no-… is
+// the real one where the kernel lacks something (deny).
 func (c *cluster) cmdHelper(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
-		ts.Fatalf("usage: helper NODE missing|crash|count|no-squashfs|no-loops|real")
+		ts.Fatalf("usage: helper NODE missing|crash|count|measured|no-squashfs|no-loops|real")
 	}
 	path := filepath.Join(c.state, "nodes", args[0], "sw/bin/hpcenv")
 	if args[0] == "login" {
@@ -122,6 +123,11 @@ func (c *cluster) cmdHelper(ts *testscript.TestScript, neg bool, args []string) 
 		ts.Check(f.Close())
 		// The nodes know the real one by the path they see it at.
 		script = fmt.Sprintf("#!/bin/sh\necho \"$2\" >> %s\nexec %s.real \"$@\"\n", log, c.helper)
+	case "measured":
+		log := ts.MkAbs("rss")
+		ts.Check(os.WriteFile(log, nil, 0o666))
+		ts.Check(os.Chmod(log, 0o666))
+		script = fmt.Sprintf("#!/bin/sh\nexec %s %s %s.real \"$@\"\n", filepath.Join(c.bin, "measured"), log, c.helper)
 	case "no-squashfs", "no-loops":
 		script = fmt.Sprintf("#!/bin/sh\nexec %s %s %s.real \"$@\"\n", filepath.Join(c.bin, "deny"), args[1], c.helper)
 	case "real":

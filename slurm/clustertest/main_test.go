@@ -34,6 +34,7 @@ var programs = map[string]func(){
 	"stuck":          program(stuck),
 	"deny":           program(deny),
 	"automount":      program(automount),
+	"measured":       program(measured),
 }
 
 func TestMain(m *testing.M) {
@@ -106,6 +107,14 @@ func TestMixed(t *testing.T) {
 		}
 	})
 	runScripts(t, "mixed")
+}
+
+// TestLong runs what takes too long for every change (make test-image-faults).
+func TestLong(t *testing.T) {
+	if os.Getenv("HPCENV_TEST_LONG") == "" {
+		t.Skip("HPCENV_TEST_LONG is not set")
+	}
+	runScripts(t, "long")
 }
 
 func runScripts(t *testing.T, dir string) {
