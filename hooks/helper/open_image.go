@@ -130,22 +130,46 @@ func (o *opening) openImage(one *offer) (*os.File, error) {
 	}
 	f, err := prepared.OpenBelow(o.root, rel)
 	if err != nil {
-		why := ""
+		why, next := "", "tell the administrator, or exclude the node (--exclude)"
+		if errors.Is(err, fs.ErrNotExist) {
+			next = "submit the job again, which has it made anew, or exclude the node (--exclude) if others have it"
+		}
 		if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
 			why = " (symbolic links are not followed in the store)"
 		}
-		return nil, refuse(api.ExitUnreachable, "the environment's image cannot be opened: %w%s; it is not mounted; next: tell the administrator, or exclude the node (--exclude)", err, why)
+		return nil, refuse(api.ExitUnreachable, "the environment's image cannot be opened: %w%s; it is not mounted; next: %s", err, why, next)
 	}
 	// An image is published 0444: whoever could write to it would write to what the
 	// kernel has mounted.
 	err = o.owned(f, one.Name, 0o222)
 	if err == nil {
-		if err = image.Check(f, one.Image); err != nil {
-			err = refuse(api.ExitUnreachable, "the environment's image is not as it was published: %w; it is not mounted; next: the administrator looks at it with hpcenv admin verify, removes it and prepares it again", err)
-		}
+		err = checkImage(f, one.Image)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// checkImage reads what a launch can afford to look at, and what mounting will read: root
+// then finds it in the page cache, and does not wait for the storage itself.
+func checkImage(f *os.File, rec *image.Record) error {
+	// Nothing beyond what is asked for: an image is large, and read in places.
+	err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_RANDOM)
+	if errors.Is(err, unix.ESPIPE) {
+		err = nil // no file at all: Check says so
+	}
+	if err == nil {
+		err = image.Check(f, rec)
+	}
+	if err == nil {
+		err = image.ReadAsMount(f, rec.Superblock)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, cache.ErrIntegrity):
+		return refuse(api.ExitUnreachable, "the environment's image is not as it was published: %w; it is not mounted; next: tell the administrator, who looks at it with hpcenv admin verify, removes it and prepares it again", err)
+	}
+	return refuse(api.ExitUnreachable, "the environment's image cannot be read on this node: %w; it is not mounted; next: exclude the node (--exclude) and tell the administrator", err)
 }
