@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/hpcenv/hpcenv/hooks/pin"
 	"github.com/hpcenv/hpcenv/hooks/prepared"
 	"github.com/hpcenv/hpcenv/hooks/staging"
+	"github.com/hpcenv/hpcenv/internal/fdmsg"
 )
 
 // Copies that this node has are found by what root itself noted when it made them: the
@@ -218,11 +221,11 @@ func putFile(dir, name string, b []byte) error {
 // there. Nil and true: it is too long to be handed on.
 func (c *opener) read(rel string) ([]byte, bool, error) {
 	var told answer
-	err := sendMessage(c.conn, &request{Read: rel}, nil)
+	err := fdmsg.Send(c.conn, &request{Read: rel}, nil)
 	if err != nil {
 		return nil, false, c.verdict(err)
 	}
-	file, err := receiveMessage(c.conn, &told)
+	file, err := fdmsg.Receive(c.conn, &told)
 	if err != nil {
 		return nil, false, c.verdict(err)
 	}
@@ -265,6 +268,9 @@ func inMemory(name string, b []byte) (*os.File, error) {
 // read is the child's part: it reads for root, as the user, what root asks for. False: it is
 // not there. Nil and true: it is too long to be handed on.
 func (o *opening) read(rel string) (*os.File, bool, error) {
+	if id := filepath.Base(filepath.Dir(rel)); o.plain[id] && strings.HasSuffix(rel, prepared.NearOverlays) {
+		return nil, false, nil // seen just now
+	}
 	b, err := readShort(filepath.Join(o.root, rel))
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -278,6 +284,19 @@ func (o *opening) read(rel string) (*os.File, bool, error) {
 	}
 	f, err := inMemory(rel, b)
 	return f, true, err
+}
+
+// sendFile answers a request to read.
+func (o *opening) sendFile(conn *net.UnixConn, rel string) error {
+	file, there, err := o.read(rel)
+	if err != nil {
+		return err
+	}
+	err = fdmsg.Send(conn, &answer{Yes: there}, file)
+	if file != nil {
+		err = errors.Join(err, file.Close())
+	}
+	return err
 }
 
 // copied tells that this node has a copy of an environment.

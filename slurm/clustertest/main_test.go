@@ -31,7 +31,11 @@ var programs = map[string]func(){
 	"osx-only":       program(osxOnly),
 	"root-squash":    program(rootSquash),
 	"hang":           program(hang),
+	"stalled":        program(stalled),
 	"stuck":          program(stuck),
+	"deny":           program(deny),
+	"automount":      program(automount),
+	"measured":       program(measured),
 }
 
 func TestMain(m *testing.M) {
@@ -104,6 +108,14 @@ func TestMixed(t *testing.T) {
 		}
 	})
 	runScripts(t, "mixed")
+}
+
+// TestLong runs what takes too long for every change (make test-image-faults).
+func TestLong(t *testing.T) {
+	if os.Getenv("HPCENV_TEST_LONG") == "" {
+		t.Skip("HPCENV_TEST_LONG is not set")
+	}
+	runScripts(t, "long")
 }
 
 func runScripts(t *testing.T, dir string) {
