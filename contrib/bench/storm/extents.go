@@ -1,6 +1,10 @@
 package main
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/hpcenv/hpcenv/contrib/bench/storm/slowfs"
+)
 
 // extents counts which bytes of one file were read, in sectors.
 type extents struct {
@@ -27,4 +31,16 @@ func (e *extents) ratio() float64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return float64(e.total) / float64(len(e.seen))
+}
+
+// asking notes operations in their order.
+type asking struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (a *asking) add(kind slowfs.Kind, path string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.list = append(a.list, kind.String()+" "+path)
 }
