@@ -6,22 +6,27 @@ import (
 	"github.com/hpcenv/hpcenv/contrib/bench/storm/slowfs"
 )
 
-// extents counts which bytes of one file were read, in sectors.
+// extents counts which bytes of files were read, in sectors.
 type extents struct {
 	mu    sync.Mutex
-	seen  map[int64]bool
+	seen  map[place]bool
 	total int64
+}
+
+type place struct {
+	path   string
+	number int64
 }
 
 const sector = 512
 
-func newExtents() *extents { return &extents{seen: map[int64]bool{}} }
+func newExtents() *extents { return &extents{seen: map[place]bool{}} }
 
-func (e *extents) add(_ string, offset, size int64) {
+func (e *extents) add(path string, offset, size int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for s := offset / sector; s*sector < offset+size; s++ {
-		e.seen[s] = true
+		e.seen[place{path, s}] = true
 		e.total++
 	}
 }

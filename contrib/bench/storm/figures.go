@@ -38,7 +38,7 @@ func (m *measured) figures(out io.Writer) int {
 	for _, n := range m.size.nodes[1:] {
 		r.AtMost("storm.image.flatness.n"+number(n), m.added(usual(image, n)).max/m.added(usual(image, 1)).max, "ratio", maxFlatness)
 	}
-	r.AtLeast("storm.tree_over_image.n"+number(last), m.treeAtLast(tree)/imageLast, "ratio", minTreeOver)
+	r.AtLeast("storm.tree_over_image.n"+number(last), m.treeAtLast()/imageLast, "ratio", minTreeOver)
 	r.AtMost("storm.local.second.metadata", most(localSecond, metadata), "operations", maxSecond)
 	const ms = 1000
 	first, further, trees := ms*figure.Median(m.attach.image).Seconds(), ms*figure.Median(m.attach.further).Seconds(), ms*figure.Median(m.attach.tree).Seconds()
@@ -63,7 +63,7 @@ func (m *measured) figures(out io.Writer) int {
 		name    string
 		seconds float64
 	}{
-		{"tree", m.treeAtLast(tree)}, {"pixi", m.treeAtLast(pixi)}, {"conda_pack", m.packAtLast()}, {"image", imageLast},
+		{"tree", m.treeAtLast()}, {"pixi", m.pixiAtLast()}, {"conda_pack", m.packAtLast()}, {"image", imageLast},
 		{"local.second", m.added(usual(localSecond, last)).max},
 	} {
 		r.Note("storm."+c.name+".added.n"+number(last), ms*c.seconds, "ms")
