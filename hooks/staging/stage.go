@@ -7,12 +7,14 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/hpcenv/hpcenv/envs/image"
+	"github.com/hpcenv/hpcenv/hooks/outside"
 )
 
 // Exit codes of the copier, for the error classes.
@@ -135,6 +137,7 @@ func Copy(args []string) int {
 	fl.StringVar(&j.sha, "sha256", "", "")
 	fl.Int64Var(&j.size, "size", -1, "")
 	fl.Int64Var(&j.budget, "budget", 0, "")
+	apart := fl.Bool(strings.TrimLeft(outside.Flag, "-"), false, "")
 	if err := fl.Parse(args); err != nil {
 		return 2 // said by the flag set
 	}
@@ -142,7 +145,12 @@ func Copy(args []string) int {
 		fmt.Fprintln(os.Stderr, "stage: --sha256 and --size are needed")
 		return 2
 	}
-	// Who started it may be gone, and with it who listens.
+	signal.Ignore(syscall.SIGPIPE) // who started it may be gone, and with it who listens
+	// It may execute the program again, with the same descriptors. What it could not leave
+	// hinders nothing: killed, it leaves a part that the next removes.
+	if err := outside.Leave(*apart); err != nil {
+		fmt.Fprintln(os.Stderr, "note:", err)
+	}
 	for _, fd := range []int{3, 4, 5} {
 		syscall.CloseOnExec(fd)
 	}

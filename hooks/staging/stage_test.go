@@ -17,6 +17,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/envs/image"
 	"github.com/hpcenv/hpcenv/hooks/loopdev"
+	"github.com/hpcenv/hpcenv/hooks/outside"
 )
 
 // slow is a source that hangs after its first bytes.
@@ -34,6 +35,9 @@ func TestMain(m *testing.M) {
 		os.Exit(Copy(os.Args[2:]))
 	}
 	if len(os.Args) > 2 && os.Args[1] == "count" {
+		if os.Args[len(os.Args)-1] == outside.Flag { // again the same copying
+			os.Exit(Copy(os.Args[3:]))
+		}
 		// Each copying leaves a byte.
 		f, err := os.OpenFile(os.Args[2], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		if err == nil {

@@ -31,6 +31,10 @@ var programs = map[string]func(){
 	"osx-only":       program(osxOnly),
 	"root-squash":    program(rootSquash),
 	"hang":           program(hang),
+	"stuck":          program(stuck),
+	"deny":           program(deny),
+	"automount":      program(automount),
+	"measured":       program(measured),
 }
 
 func TestMain(m *testing.M) {
@@ -105,6 +109,14 @@ func TestMixed(t *testing.T) {
 	runScripts(t, "mixed")
 }
 
+// TestLong runs what takes too long for every change (make test-image-faults).
+func TestLong(t *testing.T) {
+	if os.Getenv("HPCENV_TEST_LONG") == "" {
+		t.Skip("HPCENV_TEST_LONG is not set")
+	}
+	runScripts(t, "long")
+}
+
 func runScripts(t *testing.T, dir string) {
 	work := filepath.Join(shared.state, "work", dir)
 	if err := os.MkdirAll(work, 0o755); err != nil {
@@ -159,6 +171,8 @@ func (c *cluster) condition(cond string) (bool, error) {
 		return c.aarch64, nil
 	case "images":
 		return c.delivery == "image", nil
+	case "local":
+		return c.local, nil
 	case "bwrap", "git", "mpicc":
 		return c.command("sh", "-c", "command -v "+cond).Run() == nil, nil
 	}
