@@ -78,14 +78,14 @@ func newImageStore(t *testing.T) *imageStore {
 	return s
 }
 
-// inNamespace attaches in a mount namespace of its own, and then runs a script there; $1
-// is the prefix root, "attach" attaches again.
+// inNamespace attaches in a mount namespace of its own, and then runs a script there; $root
+// is the prefix root, "attach" attaches again. Answers are in the file answers.
 func (s *imageStore) inNamespace(script string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", err
 	}
-	const before = `self=$1 root=$2; shift 2; attach() { "$self" "$@"; }; attach "$@" || exit`
+	const before = `self=$1 root=$2; shift 2; attach() { "$self" "$@" >>"$root/../answers"; }; attach "$@" || exit`
 	cmd := exec.Command("unshare", append([]string{"--mount", "--propagation", "slave", "sh", "-c", before + "\n" + script, "sh", self, s.base + "/e"}, s.args...)...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err

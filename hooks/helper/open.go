@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/internal/fdmsg"
 )
 
 // openForRoot is the child of attach: it becomes the user, opens what the job needs of the
@@ -33,7 +34,7 @@ func openForRoot(args []string) error {
 	if err := becomeUser(*uid, *gid, *groups); err != nil {
 		return err
 	}
-	conn, err := unixConn(os.NewFile(3, "root"))
+	conn, err := fdmsg.Conn(os.NewFile(3, "root"))
 	if err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func (o *opening) owned(f *os.File, name string, modes uint32) error {
 		return refuse(api.ExitUnreachable, "store: %w", &fs.PathError{Op: "stat", Path: name, Err: err})
 	}
 	if o.owner >= 0 && int(st.Uid) != o.owner {
-		return refuse(api.ExitUnreachable, "%s belongs to uid %d, not to the configured owner %d; it is not mounted; next: the administrator checks owner= in plugstack.conf", name, st.Uid, o.owner)
+		return refuse(api.ExitUnreachable, "%s belongs to uid %d, not to the configured owner %d; it is not mounted; next: tell the administrator, who checks owner= in plugstack.conf and who has replaced it", name, st.Uid, o.owner)
 	}
 	if st.Mode&modes != 0 {
 		who, next := "others", "go-w"
