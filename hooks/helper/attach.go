@@ -28,6 +28,8 @@ type attachFlags struct {
 	local     staging.Config // copies on this node's disk; without Dir: none
 	localFail string         // store or refuse: what follows when there is no copy
 	localEnd  time.Time      // until when this attach waits for copies
+
+	delivered []string // what was attached as what
 }
 
 // attach makes the cluster's trees of this platform, or those of a group's part of
@@ -70,7 +72,10 @@ func attach(args []string) error {
 	}
 	f.group = p.Group
 	unix.Umask(0o022) // prefixes are for all to see
-	return f.attach(p)
+	if err := f.attach(p); err != nil {
+		return err
+	}
+	return f.answerAttached(os.Stdout)
 }
 
 // attach has the user's child open what the pin's choices lie in, and mounts it.
@@ -112,6 +117,7 @@ func (f *attachFlags) mountAll(c *opener) error {
 		}
 		if one.ID == "" {
 			err = bindReadOnly(int(file.Fd()), one.Name, f.prefixRoot)
+			f.deliver(one.ID, asTree)
 		} else {
 			err = f.mountOne(c, one, file, first)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/image"
 	"github.com/hpcenv/hpcenv/hooks/loopdev"
+	"github.com/hpcenv/hpcenv/internal/fdmsg"
 )
 
 // eachMark is a file in the prefix root when environments are mounted one by one. Only
@@ -58,6 +59,7 @@ func (f *attachFlags) mountOne(c *opener, one *offer, file *os.File, first bool)
 	defer unlock()
 	target := filepath.Join(f.prefixRoot, one.ID)
 	if one.Image == nil {
+		f.deliver(one.ID, asTree)
 		return bindReadOnly(int(file.Fd()), one.Name, target)
 	}
 	if err := os.Mkdir(target, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -67,12 +69,22 @@ func (f *attachFlags) mountOne(c *opener, one *offer, file *os.File, first bool)
 	if err != nil {
 		return refuse(api.ExitUnreachable, "prefix %s: %w", target, err)
 	}
-	if !there {
-		if err := f.mountImage(c, one, copied, target); err != nil {
-			return err
+	what := asImage
+	if there {
+		what, err = f.recordedDelivered(one.ID)
+	} else {
+		if copied != nil {
+			what = asLocal
+		}
+		if err = f.mountImage(c, one, copied, target); err == nil {
+			err = f.recordDelivered(one.ID, what)
 		}
 	}
-	if err := sendMessage(c.conn, &request{Done: true}, nil); err != nil {
+	if err != nil {
+		return err
+	}
+	f.deliver(one.ID, what)
+	if err := fdmsg.Send(c.conn, &request{Done: true}, nil); err != nil {
 		return c.verdict(err)
 	}
 	return nil

@@ -7,15 +7,17 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/image"
+	"github.com/hpcenv/hpcenv/envs/sitebuild"
 	"github.com/hpcenv/hpcenv/hooks/loopdev"
 	"github.com/hpcenv/hpcenv/hooks/prepared"
+	"github.com/hpcenv/hpcenv/internal/fdmsg"
 )
 
 // opening is what the opening child knows.
@@ -39,8 +41,14 @@ func (o *opening) offer(conn *net.UnixConn, ids []string) error {
 		if one == nil {
 			continue // it is not made; activation says so, if this node needs it
 		}
-		offers = append(offers, *one)
-		o.each = o.each || one.Image != nil
+		overlays, err := o.findOverlays(id)
+		if err != nil {
+			return err
+		}
+		for _, one := range append([]offer{*one}, overlays...) {
+			offers = append(offers, one)
+			o.each = o.each || one.Image != nil
+		}
 	}
 	if !o.each || len(offers) == 0 {
 		offers = []offer{{Name: filepath.Join(o.root, "trees", o.platform)}}
@@ -50,27 +58,67 @@ func (o *opening) offer(conn *net.UnixConn, ids []string) error {
 			return err
 		}
 	}
-	return sendMessage(conn, &offer{End: true}, nil)
+	return fdmsg.Send(conn, &offer{End: true}, nil)
 }
 
 // find tells what there is of an environment: its tree, else its image; nil = neither.
 func (o *opening) find(id string) (*offer, error) {
+	return o.findForm(id, "the environment's description", func() (*image.Record, error) {
+		meta, err := prepared.Store{Root: o.root, Group: o.group}.Meta(id, o.platform)
+		if err != nil {
+			return nil, err
+		}
+		return meta.Image, nil
+	})
+}
+
+// findOverlays is find for what the site built for an environment.
+func (o *opening) findOverlays(id string) ([]offer, error) {
+	about := "what the site built for the environment"
+	rec, err := prepared.Store{Root: o.root, Group: o.group}.SiteBuilds(id, o.platform)
+	if err != nil {
+		return nil, refuse(api.ExitUnreachable, "%w; next: tell the administrator", err)
+	}
+	var offers []offer
+	for _, e := range rec.Builds {
+		if e.State != sitebuild.Built {
+			continue
+		}
+		one, err := o.findForm(e.Overlay, about, func() (*image.Record, error) {
+			overlay, err := sitebuild.ReadOverlay(o.root, e.Overlay, o.platform)
+			if err != nil {
+				return nil, err
+			}
+			return overlay.Image, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if one != nil && !slices.ContainsFunc(offers, func(x offer) bool { return x.ID == one.ID }) {
+			offers = append(offers, *one)
+		}
+	}
+	return offers, nil
+}
+
+// findForm tells what there is of an id: its tree, else its image, which record knows.
+func (o *opening) findForm(id, about string, record func() (*image.Record, error)) (*offer, error) {
 	tree := filepath.Join(o.root, "trees", o.platform, id)
 	if _, err := os.Lstat(tree); err == nil {
 		return &offer{ID: id, Name: tree}, nil
 	}
 	// Only what is not there, or not seen yet, costs more than this one look.
-	meta, err := prepared.Store{Root: o.root, Group: o.group}.Meta(id, o.platform)
+	rec, err := record()
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, refuse(api.ExitUnreachable, "the environment's description: %w; next: tell the administrator", err)
+		return nil, refuse(api.ExitUnreachable, "%s: %w; next: tell the administrator", about, err)
 	}
-	if meta.Image == nil {
+	if rec == nil {
 		return nil, nil
 	}
-	return &offer{ID: id, Name: filepath.Join(o.root, "images", o.platform, id+cache.ImageSuffix), Image: meta.Image}, nil
+	return &offer{ID: id, Name: filepath.Join(o.root, "images", o.platform, id+cache.ImageSuffix), Image: rec}, nil
 }
 
 func (o *opening) send(conn *net.UnixConn, one *offer) (err error) {
@@ -84,12 +132,12 @@ func (o *opening) send(conn *net.UnixConn, one *offer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := sendMessage(conn, one, f); err != nil || one.Image == nil {
+	if err := fdmsg.Send(conn, one, f); err != nil || one.Image == nil {
 		return err
 	}
 	for {
 		var ask request
-		device, err := receiveMessage(conn, &ask)
+		device, err := fdmsg.Receive(conn, &ask)
 		if err != nil {
 			return fmt.Errorf("attaching %s: %w", one.Name, err)
 		}
@@ -103,7 +151,7 @@ func (o *opening) send(conn *net.UnixConn, one *offer) (err error) {
 		if err = errors.Join(err, device.Close()); err != nil {
 			return refuse(api.ExitUnreachable, "%s cannot be attached: %w; next: tell the administrator, or exclude the node (--exclude)", one.Name, err)
 		}
-		if err := sendMessage(conn, told, nil); err != nil {
+		if err := fdmsg.Send(conn, told, nil); err != nil {
 			return err
 		}
 	}
@@ -128,7 +176,7 @@ func (o *opening) openImage(one *offer) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	fd, err := openBelow(o.root, rel)
+	f, err := prepared.OpenBelow(o.root, rel)
 	if err != nil {
 		why, next := "", "tell the administrator, or exclude the node (--exclude)"
 		if errors.Is(err, fs.ErrNotExist) {
@@ -139,7 +187,6 @@ func (o *opening) openImage(one *offer) (*os.File, error) {
 		}
 		return nil, refuse(api.ExitUnreachable, "the environment's image cannot be opened: %w%s; it is not mounted; next: %s", err, why, next)
 	}
-	f := os.NewFile(uintptr(fd), one.Name)
 	// An image is published 0444: whoever could write to it would write to what the
 	// kernel has mounted.
 	err = o.owned(f, one.Name, 0o222)
@@ -173,37 +220,4 @@ func checkImage(f *os.File, rec *image.Record) error {
 		return refuse(api.ExitUnreachable, "the environment's image is not as it was published: %w; it is not mounted; next: tell the administrator, who looks at it with hpcenv admin verify, removes it and prepares it again", err)
 	}
 	return refuse(api.ExitUnreachable, "the environment's image cannot be read on this node: %w; it is not mounted; next: exclude the node (--exclude) and tell the administrator", err)
-}
-
-// openBelow opens a file for reading, by a path below root in which no part is a
-// symbolic link. (openat2 is not on all kernels that nodes have.)
-func openBelow(root, rel string) (int, error) {
-	dir, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return -1, &fs.PathError{Op: "open", Path: root, Err: err}
-	}
-	at, parts := root, strings.Split(rel, "/")
-	for i, part := range parts {
-		how := unix.O_PATH | unix.O_DIRECTORY
-		if i == len(parts)-1 {
-			how = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY
-		}
-		at = filepath.Join(at, part)
-		next, err := unix.Openat(dir, part, how|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		if err = errors.Join(wrapPath(at, err), unix.Close(dir)); err != nil {
-			if next >= 0 {
-				err = errors.Join(err, unix.Close(next))
-			}
-			return -1, err
-		}
-		dir = next
-	}
-	return dir, nil
-}
-
-func wrapPath(path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &fs.PathError{Op: "open", Path: path, Err: err}
 }

@@ -67,6 +67,9 @@ func Hook(ctx context.Context, o Options, shell string) (int, error) {
 	if !there && r.group != "" {
 		return failed(api.Errorf(api.ExitUnreachable, "the environment was made with a credential and is for group %s only: it is attached for single programs, not on a host, and a hook cannot attach it to a shell that runs already\nnext: hpcenv shell, or hpcenv run -- COMMAND", r.group))
 	}
+	if !there && r.meta.Image != nil {
+		return failed(api.Errorf(api.ExitUnreachable, "the environment is an image (one file) that is not attached on this host at %s, and a hook cannot attach it to a shell that runs already\nnext: hpcenv shell, or hpcenv run -- COMMAND; where it must be a hook, have it as a tree: hpcenv prepare --delivery both in a store of your own, else the administrator's delivery: both", r.meta.Prefix))
+	}
 	if !there {
 		return failed(api.Errorf(api.ExitUnreachable, "the environment is not attached on this host at %s, and a hook cannot attach it to a shell that runs already\nnext: hpcenv shell, or hpcenv run -- COMMAND; the administrator can bind %s there at boot", r.meta.Prefix, filepath.Join(r.store, "trees", o.Platform)))
 	}
@@ -135,20 +138,26 @@ func (j job) become(ctx context.Context, stderr io.Writer) (int, error) {
 		}
 	}
 	printNotes(stderr, res.Notes)
-	argv, env := j.Argv, res.Env
 	if j.Shell {
-		var rc *os.File
-		if argv, rc, err = interactive(j.Input.Prefix, res.Env); err != nil {
-			return failed(err)
-		}
-		defer runtime.KeepAlive(rc) // or the shell would not inherit it
+		return DirectShell(j.Input.Prefix, res.Env, j.Input.ID)
 	}
-	return execute(argv, env, j.Input.ID)
+	return execute(j.Argv, res.Env, j.Input.ID)
 }
 
 // Direct becomes a program in an environment that is active already, as the
 // processes of a job are in theirs; id is the environment's.
 func Direct(argv, env []string, id string) (int, error) { return execute(argv, env, id) }
+
+// DirectShell becomes an interactive shell where an environment is active already, as
+// Shell does where it is not.
+func DirectShell(prefix string, env []string, id string) (int, error) {
+	argv, rc, err := interactive(prefix, env)
+	if err != nil {
+		return failed(err)
+	}
+	defer runtime.KeepAlive(rc) // or the shell would not inherit it
+	return execute(argv, env, id)
+}
 
 // execute becomes a program; it comes back only if it failed.
 func execute(argv, env []string, id string) (int, error) {
