@@ -26,8 +26,8 @@ import (
 // the child's, as the user, for what the site built for the environment meanwhile. That
 // look asks for the store's root and meta/ID/FILE, four metadata operations on a node that
 // remembers nothing; of a group's part, private/GROUP/meta/ID/FILE, six. The storage lets
-// nobody through private/GROUP who is no member: it is the proof that a group's copy is for
-// this user. What activation reads later is handed to it in the prefix root
+// nobody through private/GROUP who is no member: that the user sees meta/ID there is the
+// proof that a group's copy is for this user. What activation reads later is handed to it in the prefix root
 // (prepared.NearIn), also what that look found.
 //
 // The pin is the user's to write. With a forged one a user gets what he may read anyhow:
@@ -304,10 +304,22 @@ func (o *opening) sendFile(conn *net.UnixConn, rel string) error {
 	return err
 }
 
-// copied tells that this node has a copy of an environment.
-func (o *opening) copied(id string) *offer {
-	if slices.Contains(o.have, id) {
-		return &offer{ID: id, Copied: true}
+// copied tells that this node has a copy of an environment; nil = it has none for this user.
+// Of a group's part the environment must be seen to be there: that nothing is found where
+// the storage is not mounted proves no right.
+func (o *opening) copied(id string) (*offer, error) {
+	if !slices.Contains(o.have, id) {
+		return nil, nil
 	}
-	return nil
+	if o.group != "" {
+		// The names that the look for site builds resolves as well.
+		_, err := os.Stat(filepath.Join(o.root, "meta", id))
+		if errors.Is(err, os.ErrPermission) {
+			return nil, notOfGroup("the job's environment", o.group)
+		}
+		if err != nil {
+			return nil, nil // looking for it in the store says why
+		}
+	}
+	return &offer{ID: id, Copied: true}, nil
 }

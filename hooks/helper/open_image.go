@@ -118,8 +118,8 @@ func (o *opening) findOverlays(id string) ([]offer, error) {
 
 // findForm tells what there is of an id: its tree, else its image, which record knows.
 func (o *opening) findForm(id, about string, record func() (*image.Record, error)) (*offer, error) {
-	if one := o.copied(id); one != nil {
-		return one, nil
+	if one, err := o.copied(id); one != nil || err != nil {
+		return one, err
 	}
 	tree := &offer{ID: id, Name: filepath.Join(o.root, "trees", o.platform, id)}
 	if !o.copies {
