@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"strings"
 	"syscall"
@@ -135,6 +136,7 @@ func Copy(args []string) int {
 	fl.StringVar(&j.sha, "sha256", "", "")
 	fl.Int64Var(&j.size, "size", -1, "")
 	fl.Int64Var(&j.budget, "budget", 0, "")
+	apart := fl.Bool(strings.TrimLeft(apartFlag, "-"), false, "")
 	if err := fl.Parse(args); err != nil {
 		return 2 // said by the flag set
 	}
@@ -142,7 +144,8 @@ func Copy(args []string) int {
 		fmt.Fprintln(os.Stderr, "stage: --sha256 and --size are needed")
 		return 2
 	}
-	// Who started it may be gone, and with it who listens.
+	signal.Ignore(syscall.SIGPIPE) // who started it may be gone, and with it who listens
+	leaveStep(*apart)              // may execute it again, with the same descriptors
 	for _, fd := range []int{3, 4, 5} {
 		syscall.CloseOnExec(fd)
 	}

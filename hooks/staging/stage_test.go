@@ -34,6 +34,9 @@ func TestMain(m *testing.M) {
 		os.Exit(Copy(os.Args[2:]))
 	}
 	if len(os.Args) > 2 && os.Args[1] == "count" {
+		if os.Args[len(os.Args)-1] == apartFlag { // again the same copying
+			os.Exit(Copy(os.Args[3:]))
+		}
 		// Each copying leaves a byte.
 		f, err := os.OpenFile(os.Args[2], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		if err == nil {
@@ -44,6 +47,10 @@ func TestMain(m *testing.M) {
 		}
 		time.Sleep(50 * time.Millisecond)
 		os.Exit(Copy(os.Args[3:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == "where" {
+		leaveStep(os.Args[len(os.Args)-1] == apartFlag)
+		os.Exit(where())
 	}
 	if len(os.Args) > 1 && os.Args[1] == "slow" {
 		sha, _ := strings.CutPrefix(os.Args[2], "--sha256=")

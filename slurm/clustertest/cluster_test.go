@@ -31,6 +31,7 @@ type cluster struct {
 	aarch64                                          bool
 	suite                                            string // "" or the Debian release the cluster runs from
 	delivery                                         string // of environments; "" = the daemon's default
+	local                                            bool   // nodes keep copies of images
 	env                                              []string
 	mixed                                            mixedServer
 	// trees are what the nodes are between the stories that run now (mixedTrees); nil =
@@ -59,6 +60,7 @@ func startCluster() (*cluster, error) {
 		suite:    os.Getenv("HPCENV_TEST_ROOT"),
 		aarch64:  os.Getenv("HPCENV_TEST_AARCH64") != "no",
 		delivery: os.Getenv("HPCENV_TEST_DELIVERY"),
+		local:    os.Getenv("HPCENV_TEST_LOCAL") == "yes",
 	}
 	if err := c.devcluster("stop", "--purge").Run(); err != nil {
 		return nil, fmt.Errorf("stopping an earlier cluster: %w", err)
@@ -90,6 +92,9 @@ func startCluster() (*cluster, error) {
 	}
 	for _, g := range []string{"n1:gpu:8", "n2:gpu:8"} {
 		args = append(args, "--gres", g)
+	}
+	if c.local {
+		args = append(args, "--local")
 	}
 	if c.suite != "" {
 		args = append(args, "--root", c.suite)

@@ -46,7 +46,7 @@ func (c *cluster) commands(t *testing.T) map[string]func(ts *testscript.TestScri
 		"floor-project":  c.cmdFloorProject(t),
 		"realm-project":  c.cmdRealmProject(t),
 		"page":           c.cmdPage,
-		"loops":          cmdLoops,
+		"loops":          c.cmdLoops,
 		"settings":       c.cmdSettings,
 		"gpu-driver":     c.cmdGPUDriver,
 		"facts-override": c.cmdFactsOverride,

@@ -3,6 +3,8 @@
 package clustertest
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
@@ -14,8 +16,9 @@ import (
 	"github.com/hpcenv/hpcenv/hooks/loopdev"
 )
 
-// loops COUNT FILE: before long so many loop devices show the file.
-func cmdLoops(ts *testscript.TestScript, neg bool, args []string) {
+// loops COUNT FILE: before long so many loop devices show the file, or copies of it on
+// the nodes.
+func (c *cluster) cmdLoops(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: loops COUNT FILE")
 	}
@@ -23,8 +26,20 @@ func cmdLoops(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	image, err := filepath.EvalSymlinks(ts.MkAbs(args[1])) // devices go by its name
 	ts.Check(err)
+	content, err := os.ReadFile(image)
+	ts.Check(err)
+	sum := sha256.Sum256(content)
 	ts.Check(poll(20*time.Second, args[0]+" loop devices of "+args[1], func() (bool, error) {
 		n, err := countLoops(image)
+		copies, globErr := filepath.Glob(filepath.Join(c.state, "nodes/*/copies", hex.EncodeToString(sum[:])+".sqfs"))
+		err = errors.Join(err, globErr)
+		for _, path := range copies {
+			more, moreErr := countLoops(path)
+			if !errors.Is(moreErr, os.ErrNotExist) { // one that was there a moment ago
+				err = errors.Join(err, moreErr)
+			}
+			n += more
+		}
 		return n == want, err
 	}))
 }

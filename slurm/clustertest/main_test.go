@@ -159,6 +159,8 @@ func (c *cluster) condition(cond string) (bool, error) {
 		return c.aarch64, nil
 	case "images":
 		return c.delivery == "image", nil
+	case "local":
+		return c.local, nil
 	case "bwrap", "git", "mpicc":
 		return c.command("sh", "-c", "command -v "+cond).Run() == nil, nil
 	}

@@ -12,6 +12,7 @@ devcluster: a real Slurm cluster on this one machine
     --root trixie                the whole cluster from a Debian 13 root (Slurm 24.11)
     --mount step|job|host        how the prefix root is attached on nodes (step)
     --container-tmpfs            JobContainerType=job_container/tmpfs; implies --mount job
+    --local                      each node keeps copies of images (local=), in nodes/NODE/copies of the state
     --without-plugin             no plugstack line
     --without-daemon             do not start hpcenvd
     --node-store-cmd CMD         each node runs CMD to mount the store: from
@@ -49,12 +50,13 @@ options_start() {
 	local cache=${HPCENV_CACHE:-/var/cache/hpcenv-dev}
 	mkdir -p "$cache"
 	SHARES+=$'\n'$(readlink -e "$cache")
-	PREFIX_ROOT=/opt/hpcenv/e NODE_STORE=/srv/hpcenv/store
+	LOCAL=no PREFIX_ROOT=/opt/hpcenv/e NODE_STORE=/srv/hpcenv/store
 	EXTRA_CONF='' DAEMON_CONF='' PARTITIONS=() FACTS=() GRES=()
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--aarch64) AARCH64=yes ;;
 		--container-tmpfs) CONTAINER_TMPFS=yes ;;
+		--local) LOCAL=yes ;;
 		--without-plugin) PLUGIN=no ;;
 		--without-daemon) DAEMON=no ;;
 		--state | --nodes | --root | --mount | --node-store-cmd | --extra-conf | --daemon-conf | --partition | --share | --cpus | --facts | --gres)

@@ -146,14 +146,16 @@ cgroup_conf() {
 	fi
 }
 
-# plugstack_conf STORE OFF: the plug-in's line, with the store as this host has
-# it and the file that switches the plug-in off.
+# plugstack_conf STORE OFF [COPIES]: the plug-in's line, with the store as this host
+# has it, the file that switches the plug-in off, and a node's directory for copies of
+# images; the disk of the cluster may well be memory.
 plugstack_conf() {
-	local store=$1 off=$2
+	local store=$1 off=$2 local=''
 	[ "$PLUGIN" = yes ] || return 0
-	printf 'required %s/sw/lib/hpcenv_spank.so helper=%s/sw/bin/hpcenv store=%s owner=%s prefix_root=%s socket=%s run_dir=%s off=%s mount=%s\n' \
+	[ "$LOCAL" = no ] || local=${3:+ local=$3 local_memory=yes}
+	printf 'required %s/sw/lib/hpcenv_spank.so helper=%s/sw/bin/hpcenv store=%s owner=%s prefix_root=%s socket=%s run_dir=%s off=%s mount=%s%s\n' \
 		"$STATE" "$STATE" "$store" "$(id -u hpcenvd)" "$PREFIX_ROOT" \
-		"$STATE/daemon/hpcenvd.sock" /run/hpcenv-node "$off" "$MOUNT_MODE"
+		"$STATE/daemon/hpcenvd.sock" /run/hpcenv-node "$off" "$MOUNT_MODE" "$local"
 }
 
 # hpcenv_conf STORE: /etc/hpcenv/hpcenv.conf.
@@ -195,7 +197,7 @@ config_write() {
 		chmod 700 "$dir/private"
 		cp "$STATE/etc/hosts" "$STATE/etc/slurm.conf" "$STATE/etc/cgroup.conf" "$STATE/etc/gres.conf" "$STATE/etc/mpi.conf" "$dir/etc/"
 		hpcenv_conf "$NODE_STORE" | tee "$dir/etc/hpcenv.conf" | replace_file "$dir/etc-hpcenv/hpcenv.conf"
-		plugstack_conf "$NODE_STORE" /etc/hpcenv/off | replace_file "$dir/etc/plugstack.conf"
+		plugstack_conf "$NODE_STORE" /etc/hpcenv/off "$dir/copies" | replace_file "$dir/etc/plugstack.conf"
 		facts_copy "$node" "$dir"
 		if [ "$CONTAINER_TMPFS" = yes ]; then
 			mkdir -p "$dir/containers"
