@@ -64,6 +64,10 @@ func (f Format) equal(g Format) bool {
 		slices.Equal(f.Platforms, g.Platforms) && slices.Equal(f.Clusters, g.Clusters)
 }
 
+// ReadFormat reads what a store says of itself, or a group's part of one, without
+// opening it. Errors are of class ErrStore.
+func ReadFormat(root string) (Format, error) { return readFormat(root) }
+
 // readFormat reads the FORMAT of the store at root.
 func readFormat(root string) (Format, error) {
 	var f Format

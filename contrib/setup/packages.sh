@@ -23,6 +23,7 @@ debootstrap          /usr/sbin/debootstrap                       the aarch64 roo
 debian-archive-keyring /usr/share/keyrings/debian-archive-keyring.gpg verifying what debootstrap fetches
 binutils             /usr/bin/readelf                            checks of what was built
 file                 /usr/bin/file                               checks of what was built
+squashfuse           /usr/bin/squashfuse                         images without root
 fuse3                /usr/bin/fusermount3                        faulty file systems in tests
 strace               /usr/bin/strace                             proofs of what a process does not touch
 python3              /usr/bin/python3                            the demo channel, the host's own Python

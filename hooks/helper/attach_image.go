@@ -14,6 +14,7 @@ import (
 	"github.com/hpcenv/hpcenv/envs/image"
 	"github.com/hpcenv/hpcenv/hooks/facts"
 	"github.com/hpcenv/hpcenv/hooks/loopdev"
+	"github.com/hpcenv/hpcenv/internal/fdmsg"
 )
 
 // eachMark is a file in the prefix root when environments are mounted one by one. Only
@@ -74,7 +75,7 @@ func (f *attachFlags) mountOne(c *opener, one *offer, file *os.File, first bool)
 			return err
 		}
 	}
-	if err := sendMessage(c.conn, &request{Done: true}, nil); err != nil {
+	if err := fdmsg.Send(c.conn, &request{Done: true}, nil); err != nil {
 		return c.verdict(err)
 	}
 	return nil

@@ -1,15 +1,6 @@
 package helper
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"net"
-	"os"
-
-	"golang.org/x/sys/unix"
-
 	"github.com/hpcenv/hpcenv/envs/image"
 )
 
@@ -40,71 +31,4 @@ type answer struct {
 	Yes bool
 	// Taken: another process has configured the device meanwhile.
 	Taken bool `json:",omitempty"`
-}
-
-// maxMessage bounds one message, in bytes: paths and an image's record.
-const maxMessage = 16 << 10
-
-// sendMessage sends v and, unless it is nil, the descriptor of f in one packet.
-func sendMessage(c *net.UnixConn, v any, f *os.File) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	var rights []byte
-	if f != nil {
-		rights = unix.UnixRights(int(f.Fd()))
-	}
-	_, _, err = c.WriteMsgUnix(b, rights, nil)
-	return err
-}
-
-// receiveMessage reads one packet into v; io.EOF: the other side is gone. The file is nil
-// if none came with it.
-func receiveMessage(c *net.UnixConn, v any) (*os.File, error) {
-	buf, oob := make([]byte, maxMessage), make([]byte, unix.CmsgSpace(4))
-	n, oobn, flags, _, err := c.ReadMsgUnix(buf, oob)
-	if err != nil {
-		return nil, err
-	}
-	if n == 0 {
-		return nil, io.EOF
-	}
-	f, err := receivedFile(oob[:oobn])
-	if err == nil && flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 {
-		err = errors.New("a message was cut short")
-	}
-	if err == nil {
-		err = json.Unmarshal(buf[:n], v)
-	}
-	if err != nil && f != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, err
-}
-
-func receivedFile(oob []byte) (*os.File, error) {
-	msgs, err := unix.ParseSocketControlMessage(oob)
-	if err != nil || len(msgs) == 0 {
-		return nil, err
-	}
-	fds, err := unix.ParseUnixRights(&msgs[0])
-	if err != nil || len(fds) != 1 {
-		return nil, fmt.Errorf("%d descriptors came with a message: %w", len(fds), errors.Join(err, unix.EBADMSG))
-	}
-	unix.CloseOnExec(fds[0])
-	return os.NewFile(uintptr(fds[0]), "received"), nil
-}
-
-// unixConn makes a connection of one end of a socket pair. The file is closed.
-func unixConn(f *os.File) (*net.UnixConn, error) {
-	conn, err := net.FileConn(f)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, fmt.Errorf("socketpair: %w", err)
-	}
-	c, ok := conn.(*net.UnixConn)
-	if !ok {
-		return nil, errors.Join(fmt.Errorf("socketpair: %T", conn), conn.Close())
-	}
-	return c, nil
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/internal/fdmsg"
 )
 
 // openForRoot is the child of attach: it becomes the user, opens what the job needs of the
@@ -33,7 +34,7 @@ func openForRoot(args []string) error {
 	if err := becomeUser(*uid, *gid, *groups); err != nil {
 		return err
 	}
-	conn, err := unixConn(os.NewFile(3, "root"))
+	conn, err := fdmsg.Conn(os.NewFile(3, "root"))
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/hpcenv/hpcenv/envs/image"
 	"github.com/hpcenv/hpcenv/hooks/loopdev"
 	"github.com/hpcenv/hpcenv/hooks/prepared"
+	"github.com/hpcenv/hpcenv/internal/fdmsg"
 )
 
 // opening is what the opening child knows.
@@ -50,7 +50,7 @@ func (o *opening) offer(conn *net.UnixConn, ids []string) error {
 			return err
 		}
 	}
-	return sendMessage(conn, &offer{End: true}, nil)
+	return fdmsg.Send(conn, &offer{End: true}, nil)
 }
 
 // find tells what there is of an environment: its tree, else its image; nil = neither.
@@ -84,12 +84,12 @@ func (o *opening) send(conn *net.UnixConn, one *offer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := sendMessage(conn, one, f); err != nil || one.Image == nil {
+	if err := fdmsg.Send(conn, one, f); err != nil || one.Image == nil {
 		return err
 	}
 	for {
 		var ask request
-		device, err := receiveMessage(conn, &ask)
+		device, err := fdmsg.Receive(conn, &ask)
 		if err != nil {
 			return fmt.Errorf("attaching %s: %w", one.Name, err)
 		}
@@ -103,7 +103,7 @@ func (o *opening) send(conn *net.UnixConn, one *offer) (err error) {
 		if err = errors.Join(err, device.Close()); err != nil {
 			return refuse(api.ExitUnreachable, "%s cannot be attached: %w; next: tell the administrator, or exclude the node (--exclude)", one.Name, err)
 		}
-		if err := sendMessage(conn, told, nil); err != nil {
+		if err := fdmsg.Send(conn, told, nil); err != nil {
 			return err
 		}
 	}
@@ -128,7 +128,7 @@ func (o *opening) openImage(one *offer) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	fd, err := openBelow(o.root, rel)
+	f, err := prepared.OpenBelow(o.root, rel)
 	if err != nil {
 		why := ""
 		if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
@@ -136,7 +136,6 @@ func (o *opening) openImage(one *offer) (*os.File, error) {
 		}
 		return nil, refuse(api.ExitUnreachable, "the environment's image cannot be opened: %w%s; it is not mounted; next: tell the administrator, or exclude the node (--exclude)", err, why)
 	}
-	f := os.NewFile(uintptr(fd), one.Name)
 	// An image is published 0444: whoever could write to it would write to what the
 	// kernel has mounted.
 	err = o.owned(f, one.Name, 0o222)
@@ -149,37 +148,4 @@ func (o *opening) openImage(one *offer) (*os.File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
-}
-
-// openBelow opens a file for reading, by a path below root in which no part is a
-// symbolic link. (openat2 is not on all kernels that nodes have.)
-func openBelow(root, rel string) (int, error) {
-	dir, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return -1, &fs.PathError{Op: "open", Path: root, Err: err}
-	}
-	at, parts := root, strings.Split(rel, "/")
-	for i, part := range parts {
-		how := unix.O_PATH | unix.O_DIRECTORY
-		if i == len(parts)-1 {
-			how = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY
-		}
-		at = filepath.Join(at, part)
-		next, err := unix.Openat(dir, part, how|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		if err = errors.Join(wrapPath(at, err), unix.Close(dir)); err != nil {
-			if next >= 0 {
-				err = errors.Join(err, unix.Close(next))
-			}
-			return -1, err
-		}
-		dir = next
-	}
-	return dir, nil
-}
-
-func wrapPath(path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &fs.PathError{Op: "open", Path: path, Err: err}
 }

@@ -11,9 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/internal/fdmsg"
 )
 
 // openTimeout bounds how long the child may take in all; the shim bounds the whole of
@@ -35,14 +34,11 @@ func startOpener(store string, ids []string, each bool, f *attachFlags) (*opener
 	if f.uid < 0 || f.gid < 0 {
 		return nil, refuse(api.ExitUsage, "attach needs --uid and --gid")
 	}
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("socketpair: %w", err)
-	}
-	ours, theirs := os.NewFile(uintptr(pair[0]), "attach"), os.NewFile(uintptr(pair[1]), "open")
 	c := &opener{store: store}
-	if c.conn, err = unixConn(ours); err != nil {
-		return nil, errors.Join(err, theirs.Close())
+	var theirs *os.File
+	var err error
+	if c.conn, theirs, err = fdmsg.Pair(); err != nil {
+		return nil, err
 	}
 	c.cmd = exec.Command("/proc/self/exe", "spank", "open", "--root="+store, "--platform="+hostPlatform(), "--owner="+strconv.Itoa(f.owner),
 		"--uid="+strconv.Itoa(f.uid), "--gid="+strconv.Itoa(f.gid), "--groups="+f.groups, "--group="+f.group,
@@ -64,7 +60,7 @@ func startOpener(store string, ids []string, each bool, f *attachFlags) (*opener
 // next is what the child offers next; the caller closes the file.
 func (c *opener) next() (*offer, *os.File, error) {
 	one := new(offer)
-	f, err := receiveMessage(c.conn, one)
+	f, err := fdmsg.Receive(c.conn, one)
 	if err == nil && f == nil && !one.End {
 		err = errors.New("the opening child sent no descriptor")
 	}
@@ -77,9 +73,9 @@ func (c *opener) next() (*offer, *os.File, error) {
 // ask has the child answer about a loop device.
 func (c *opener) ask(r request, device *os.File) (*answer, error) {
 	told := new(answer)
-	err := sendMessage(c.conn, &r, device)
+	err := fdmsg.Send(c.conn, &r, device)
 	if err == nil {
-		_, err = receiveMessage(c.conn, told)
+		_, err = fdmsg.Receive(c.conn, told)
 	}
 	if err != nil {
 		return nil, c.verdict(err)

@@ -7,12 +7,16 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/activation"
@@ -40,6 +44,11 @@ func TestMain(m *testing.M) {
 	}
 	if raw := os.Getenv(testCall); raw != "" {
 		os.Exit(play(raw))
+	}
+	// Most tests wait for holders to end, and compute little.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }
@@ -121,15 +130,21 @@ func newWorld(t *testing.T, cluster bool) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum := sha256.Sum256(w.Lock)
 	w.writeJSON(t, filepath.Join(w.Store, "meta", id, "linux-64.json"), materialize.Meta{Version: 1, ID: id, Platform: w.Platform, Environment: "default", Prefix: w.prefix, Activation: st})
+	w.reindex(t, id)
+	return w
+}
+
+// reindex notes that the environment of the lock is the one with this id.
+func (w *world) reindex(t *testing.T, id string) {
+	t.Helper()
 	base := w.root
-	if !cluster {
+	if base == "" {
 		base = w.Store
 	}
+	sum := sha256.Sum256(w.Lock)
 	w.writeJSON(t, filepath.Join(w.Store, "locks", hex.EncodeToString(sum[:]), "index.json"), lockfile.Index{Version: 1, Linker: materialize.LinkerVersion, PrefixRoot: base,
 		Environments: map[string]lockfile.IndexEnvironment{"default": {ID: id, Platforms: []string{"linux-64"}}}})
-	return w
 }
 
 func (w *world) write(t *testing.T, path, text string, mode os.FileMode) {
@@ -194,4 +209,84 @@ func (o outcome) want(t *testing.T, code int, stdout string, stderr ...string) {
 			t.Errorf("stderr %q does not say %q", o.stderr, s)
 		}
 	}
+}
+
+// until waits for something to become so.
+func until(t *testing.T, so func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !so(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it did not become so")
+		}
+	}
+}
+
+func cmdline(pid int) string {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil {
+		return "" // it has ended
+	}
+	return string(data)
+}
+
+// holders are the processes that hold namespaces for a prefix root.
+func holders(t *testing.T, root string) []int {
+	t.Helper()
+	procs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []int
+	for _, p := range procs {
+		pid, err := strconv.Atoi(filepath.Base(p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line := cmdline(pid); strings.Contains(line, "\x00"+HoldWord+"\x00"+root) {
+			out = append(out, pid)
+		}
+	}
+	return out
+}
+
+// waitForHolders waits until no holder for a prefix root is left.
+func waitForHolders(t *testing.T, root string) {
+	t.Helper()
+	until(t, func() bool { return len(holders(t, root)) == 0 })
+}
+
+// step is the environment of a Slurm step; its files are removed at the test's end.
+func (w *world) step(t *testing.T, name string) []string {
+	t.Helper()
+	job := fmt.Sprintf("%s%d", name, os.Getpid())
+	t.Cleanup(func() {
+		files, err := filepath.Glob(fmt.Sprintf("/tmp/hpcenv-%d/%s.*", os.Getuid(), job))
+		if err != nil {
+			t.Error(err)
+		}
+		for _, f := range files {
+			if err := os.Remove(f); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return []string{"SLURM_JOB_ID=" + job, "SLURM_STEP_ID=0"}
+}
+
+// lockedBuffer may be read while a command writes to it.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
 }

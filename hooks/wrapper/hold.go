@@ -2,13 +2,17 @@ package wrapper
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,27 +24,18 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 )
 
-const (
-	// holdCheck is the time between two looks for other processes; a namespace
-	// that nobody but its holder was in for two looks ends.
-	holdCheck = 2 * time.Second
-	// staleAfter is the age at which the file of a holder that is gone is
-	// removed.
-	staleAfter = time.Hour
-)
+// staleAfter is the age at which the file of a holder that is gone is removed.
+const staleAfter = time.Hour
 
 // holder is a process that keeps a namespace alive.
 type holder struct {
 	Pid int `json:"pid"`
 	// Start is its start time in clock ticks since boot: a pid is used again.
 	Start string `json:"start"`
-	// Root and Trees tell what is attached where.
-	Root  string `json:"root"`
-	Trees string `json:"trees"`
-}
-
-func (h *holder) ns(kind string) string {
-	return fmt.Sprintf("/proc/%d/ns/%s", h.Pid, kind)
+	// Socket is where it is asked to attach more; "" = nobody asks.
+	Socket string `json:"socket,omitempty"`
+	// Attached are the prefixes that are in its namespace.
+	Attached []string `json:"attached,omitempty"`
 }
 
 func (h *holder) alive() bool {
@@ -86,12 +81,13 @@ func stepName(env []string) string {
 	return jobID + "." + step + "." + node
 }
 
-// findHolder returns a holder for the prefix root: the one of this Slurm step
-// on this node, else a new one.
-func findHolder(ctx context.Context, env []string, self, trees, root string) (*holder, error) {
+// join returns namespaces in which the place is attached: those of this Slurm step on this
+// node, else new ones.
+func join(ctx context.Context, env []string, self string, p *place, image *os.File) (*namespaces, error) {
 	name := stepName(env)
 	if name == "" {
-		return startHolder(ctx, self, trees, root)
+		_, ns, err := begin(ctx, self, "", nil, p, image)
+		return ns, err
 	}
 	dir, err := holderDir()
 	if err != nil {
@@ -101,9 +97,27 @@ func findHolder(ctx context.Context, env []string, self, trees, root string) (*h
 	if err != nil {
 		return nil, fmt.Errorf("attaching: %w", err)
 	}
-	h, err := shared(ctx, f, self, trees, root)
+	ns, err := shared(ctx, f, self, p, image)
 	// Closing gives the lock back.
-	return h, errors.Join(err, f.Close())
+	return ns, errors.Join(err, f.Close())
+}
+
+// begin starts a holder and has it attach the place.
+func begin(ctx context.Context, self, socket string, listener *os.File, p *place, image *os.File) (*holder, *namespaces, error) {
+	h, conn, err := startHolder(ctx, self, p.Prefix, socket, listener)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = ask(ctx, conn, p, image)
+	var ns *namespaces
+	if err == nil {
+		ns, err = h.namespaces()
+	}
+	if err = errors.Join(err, conn.Close()); err != nil {
+		return nil, nil, err
+	}
+	h.Attached = []string{p.Prefix}
+	return h, ns, nil
 }
 
 // sweep removes files of steps that are long over, but never the one in use. Failing to is no harm: the
@@ -119,6 +133,12 @@ func sweep(dir, except string) {
 		if err != nil || e.Name() == except || time.Since(info.ModTime()) < staleAfter {
 			continue
 		}
+		if info.Mode()&fs.ModeSocket != 0 {
+			if conn, err := net.Dial("unixpacket", path); err == nil {
+				conn.Close() // nothing was said
+				continue
+			}
+		}
 		var h holder
 		if data, err := os.ReadFile(path); err == nil && json.Unmarshal(data, &h) == nil && h.alive() {
 			continue
@@ -129,9 +149,8 @@ func sweep(dir, except string) {
 	}
 }
 
-// shared reads the holder that f names, under its lock, or starts one and
-// names it.
-func shared(ctx context.Context, f *os.File, self, trees, root string) (*holder, error) {
+// shared takes the holder that f names, under its lock, or starts one and names it.
+func shared(ctx context.Context, f *os.File, self string, p *place, image *os.File) (*namespaces, error) {
 	if err := lock(ctx, f); err != nil {
 		return nil, err
 	}
@@ -139,27 +158,109 @@ func shared(ctx context.Context, f *os.File, self, trees, root string) (*holder,
 	if err != nil {
 		return nil, fmt.Errorf("attaching: %w", err)
 	}
-	var h holder
+	h := new(holder)
 	// What does not parse was written by a launch that was killed.
-	if json.Unmarshal(data, &h) == nil && h.Root == root && h.Trees == trees && h.Pid > 1 && h.alive() {
-		return &h, nil
+	if json.Unmarshal(data, h) == nil && h.Pid > 1 && h.alive() {
+		ns, err := h.with(ctx, p, image)
+		if err == nil && len(h.Attached) > 0 {
+			err = h.write(f)
+		}
+		if ns != nil || !errors.Is(err, errGone) {
+			return ns, err
+		}
+	}
+	if filepath.Dir(h.Socket) == filepath.Dir(f.Name()) {
+		_ = os.Remove(h.Socket) // of one that was killed
 	}
 	sweep(filepath.Dir(f.Name()), filepath.Base(f.Name()))
-	fresh, err := startHolder(ctx, self, trees, root)
+	socket, listener, err := listen(filepath.Dir(f.Name()))
 	if err != nil {
 		return nil, err
 	}
-	fresh.Root, fresh.Trees = root, trees
-	if data, err = json.Marshal(fresh); err != nil {
-		return nil, fmt.Errorf("attaching: %w", err)
+	h, ns, err := begin(ctx, self, socket, listener, p, image)
+	if err = errors.Join(err, listener.Close()); err != nil {
+		if ns != nil {
+			err = errors.Join(err, ns.close())
+		}
+		return nil, err
 	}
-	if err := f.Truncate(0); err != nil {
-		return nil, fmt.Errorf("attaching: %w", err)
+	return ns, h.write(f)
+}
+
+// with has a holder that runs attach the place too. An error of class errGone: it has
+// ended just now.
+func (h *holder) with(ctx context.Context, p *place, image *os.File) (*namespaces, error) {
+	ns, err := h.namespaces()
+	if err != nil || slices.Contains(h.Attached, p.Prefix) {
+		return ns, err
 	}
-	if _, err := f.WriteAt(data, 0); err != nil {
-		return nil, fmt.Errorf("attaching: %w", err)
+	conn, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: h.Socket, Net: "unixpacket"})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: %w", errGone, err), ns.close())
 	}
-	return fresh, nil
+	if err := errors.Join(ask(ctx, conn, p, image), conn.Close()); err != nil {
+		return nil, errors.Join(err, ns.close())
+	}
+	h.Attached = append(h.Attached, p.Prefix)
+	return ns, nil
+}
+
+// write names the holder in f.
+func (h *holder) write(f *os.File) error {
+	data, err := json.Marshal(h)
+	if err == nil {
+		err = f.Truncate(0)
+	}
+	if err == nil {
+		_, err = f.WriteAt(data, 0)
+	}
+	if err != nil {
+		return fmt.Errorf("attaching: %w", err)
+	}
+	return nil
+}
+
+// listen makes the socket of a new holder. Its name is as long as a socket's may be in
+// any directory of ours, and no other's.
+func listen(dir string) (path string, f *os.File, err error) {
+	path = filepath.Join(dir, "s"+rand.Text()[:16])
+	l, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"})
+	if err != nil {
+		return "", nil, fmt.Errorf("attaching: %w", err)
+	}
+	l.SetUnlinkOnClose(false)
+	f, err = l.File()
+	if err = errors.Join(err, l.Close()); err != nil {
+		return "", nil, fmt.Errorf("attaching: %w", err)
+	}
+	return path, f, nil
+}
+
+// namespaces are those of a holder, held open: they stay when it ends.
+type namespaces struct{ user, mount *os.File }
+
+// namespaces opens them. An error of class errGone: it has ended.
+func (h *holder) namespaces() (*namespaces, error) {
+	user, err := os.Open(fmt.Sprintf("/proc/%d/ns/user", h.Pid))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errGone, err)
+	}
+	ns := &namespaces{user: user}
+	if ns.mount, err = os.Open(fmt.Sprintf("/proc/%d/ns/mnt", h.Pid)); err == nil && !h.alive() {
+		err = fs.ErrNotExist // the process is another one by now
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: %w", errGone, err), ns.close())
+	}
+	return ns, nil
+}
+
+func (ns *namespaces) close() error {
+	err := ns.user.Close()
+	if ns.mount != nil {
+		err = errors.Join(err, ns.mount.Close())
+	}
+	return err
 }
 
 // lock waits for the file's lock, a minute at most: its owner only starts a
@@ -201,79 +302,4 @@ func holderDir() (string, error) {
 		return "", api.Errorf(api.ExitFailed, "attaching: %s is there already and is not a directory of yours alone\nnext: remove it, or tell the administrator: somebody else made it", dir)
 	}
 	return dir, nil
-}
-
-// hold is the holder: in new namespaces (made by its starter), it binds the
-// trees at the prefix root, says so, and stays until nobody else is in them.
-func hold(trees, root, readyArg string) (int, error) {
-	fd, err := strconv.Atoi(readyArg)
-	if err != nil {
-		return api.ExitUsage, fmt.Errorf("%s: %q is not a descriptor", HoldWord, readyArg)
-	}
-	ready := os.NewFile(uintptr(fd), "ready")
-	err = attach(trees, root)
-	said := "ready"
-	if err != nil {
-		said = err.Error()
-	}
-	if _, werr := io.WriteString(ready, said); werr != nil || err != nil {
-		return api.ExitFailed, nil // The starter tells it, or is gone.
-	}
-	if err := letGo(ready); err != nil {
-		return api.ExitFailed, nil
-	}
-	mine, err := os.Readlink("/proc/self/ns/mnt")
-	if err != nil {
-		return api.ExitFailed, nil
-	}
-	for alone := 0; alone < 2; {
-		time.Sleep(holdCheck)
-		if others(mine) {
-			alone = 0
-		} else {
-			alone++
-		}
-	}
-	return api.ExitDone, nil
-}
-
-// letGo closes what the holder has of its starter: a pipe or terminal that it
-// kept open would make others wait for its end.
-func letGo(ready *os.File) error {
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	for fd := 0; fd < 3; fd++ {
-		if err := unix.Dup3(int(null.Fd()), fd, 0); err != nil {
-			return err
-		}
-	}
-	return errors.Join(null.Close(), ready.Close())
-}
-
-func attach(trees, root string) error {
-	// What is mounted on the host later still appears here; nothing goes back.
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
-		return fmt.Errorf("own mounts: %w", err)
-	}
-	if err := unix.Mount(trees, root, "", unix.MS_BIND, ""); err != nil {
-		return fmt.Errorf("mount of %s at %s: %w", trees, root, err)
-	}
-	return nil
-}
-
-// others tells whether any other process is in the mount namespace.
-func others(mine string) bool {
-	procs, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		return true // Not known: stay.
-	}
-	self := "/proc/" + strconv.Itoa(os.Getpid())
-	for _, p := range procs {
-		if ns, err := os.Readlink(p + "/ns/mnt"); err == nil && ns == mine && p != self {
-			return true
-		}
-	}
-	return false
 }

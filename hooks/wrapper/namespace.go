@@ -1,39 +1,39 @@
 package wrapper
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/hooks/checkup"
+	launching "github.com/hpcenv/hpcenv/hooks/launch"
 )
 
 // Words by which this program calls itself; Main serves them.
 const (
 	// StartWord starts a holder and ends, so that the holder is no child of the
-	// program that is launched: start TREES PREFIX_ROOT.
+	// program that is launched: start PREFIX SOCKET.
 	StartWord = "wrapper-start"
-	// HoldWord makes the namespace and keeps it: hold TREES PREFIX_ROOT READY_FD.
+	// HoldWord attaches in a namespace and keeps it: hold PREFIX SOCKET.
 	HoldWord = "wrapper-hold"
-	// EnterWord goes on within it: enter JOB_FD.
+	// ServeWord becomes the program that shows an image: serve PROGRAM.
+	ServeWord = "wrapper-serve"
+	// EnterWord goes on within the namespace: enter JOB_FD FD…, which it closes.
 	EnterWord = "wrapper-enter"
 )
 
 // Serves tells whether Main serves a word.
 func Serves(word string) bool {
-	return word == StartWord || word == HoldWord || word == EnterWord
+	return word == StartWord || word == HoldWord || word == ServeWord || word == EnterWord
 }
 
 // Main runs the parts of a launch that this program calls itself for; args[0]
@@ -44,10 +44,12 @@ func Main(args []string) int {
 	switch {
 	case args[0] == StartWord && len(args) == 3:
 		code, err = start(args[1], args[2], os.Stdout)
-	case args[0] == HoldWord && len(args) == 4:
-		code, err = hold(args[1], args[2], args[3])
-	case args[0] == EnterWord && len(args) == 2:
-		code, err = entered(args[1])
+	case args[0] == HoldWord && len(args) == 3:
+		code, err = hold(args[2])
+	case args[0] == ServeWord && len(args) == 2:
+		code, err = becomeServer(args[1])
+	case args[0] == EnterWord && len(args) >= 2:
+		code, err = entered(args[1:])
 	default:
 		code, err = api.ExitUsage, fmt.Errorf("%s is not for people\nnext: hpcenv run --help", args[0])
 	}
@@ -61,11 +63,6 @@ func Main(args []string) int {
 // This process becomes nsenter, since only a program with a single thread can
 // join a user namespace, which no Go program is.
 func enter(ctx context.Context, o Options, r *resolved, j job) (int, error) {
-	root := filepath.Dir(r.meta.Prefix)
-	trees := filepath.Join(r.store, "trees", o.Platform)
-	if err := mountable(r, root, trees); err != nil {
-		return failed(err)
-	}
 	nsenter, err := program("nsenter", "/usr/bin/nsenter", "/bin/nsenter")
 	if err != nil {
 		return failed(err)
@@ -78,7 +75,7 @@ func enter(ctx context.Context, o Options, r *resolved, j job) (int, error) {
 	if wd, err := os.Getwd(); err == nil {
 		j.Dir = wd
 	}
-	h, err := findHolder(ctx, o.Env, self, trees, root)
+	ns, err := r.attach(ctx, o, self)
 	if err != nil {
 		return failed(err)
 	}
@@ -86,25 +83,43 @@ func enter(ctx context.Context, o Options, r *resolved, j job) (int, error) {
 	if err != nil {
 		return failed(err)
 	}
-	argv := []string{nsenter, "--preserve-credentials", "--user=" + h.ns("user"), "--mount=" + h.ns("mnt"), "--", self, EnterWord, strconv.Itoa(int(f.Fd()))}
+	argv := []string{nsenter, "--preserve-credentials"}
+	fds := []string{strconv.Itoa(int(f.Fd()))}
+	for name, file := range map[string]*os.File{"--user=": ns.user, "--mount=": ns.mount} {
+		fd, err := unix.Dup(int(file.Fd())) // without close-on-exec
+		if err != nil {
+			return failed(fmt.Errorf("attaching: %w", err))
+		}
+		argv, fds = append(argv, name+fdPath(fd)), append(fds, strconv.Itoa(fd))
+	}
+	argv = append(append(argv, "--", self, EnterWord), fds...)
 	err = unix.Exec(nsenter, argv, o.Env)
 	runtime.KeepAlive(f) // or the next program would not inherit it
 	return failed(fmt.Errorf("%s: %w", nsenter, err))
 }
 
-// mountable tells what is in the way of attaching, before anything is tried.
-func mountable(r *resolved, root, trees string) error {
-	if _, err := os.Stat(filepath.Join(trees, r.meta.ID, "conda-meta", "history")); err != nil {
-		return storeError(r.store, err)
+// attach has the environment attached in a namespace, in the best of the ways there are.
+func (r *resolved) attach(ctx context.Context, o Options, self string) (ns *namespaces, err error) {
+	ways, against := r.ways(o)
+	for _, w := range ways {
+		if ns == nil && (against == nil || !errors.As(against, new(*namespacesError))) {
+			var failed error
+			if ns, failed = join(ctx, o.Env, self, &w.place, w.image); failed != nil {
+				against = errors.Join(failed, against)
+			}
+		}
+		if w.image != nil {
+			err = errors.Join(err, w.image.Close())
+		}
 	}
-	info, err := os.Stat(root)
-	if err == nil && !info.IsDir() {
-		err = errors.New("not a directory")
+	switch {
+	case ns == nil:
+		return nil, errors.Join(against, err)
+	case against != nil && checkup.FirstOfNode(launching.Lookup(o.Env)):
+		why, _, _ := strings.Cut(against.Error(), "\n")
+		fmt.Fprintf(o.Stderr, "hpcenv: note: the environment's tree is used in place of its image: %s\n", why)
 	}
-	if err != nil {
-		return api.Errorf(api.ExitUnreachable, "this host has no %s, the place where environments appear: %v\nnext: ask the administrator to make the (empty) directory: mkdir -p %s", root, err, root)
-	}
-	return nil
+	return ns, err
 }
 
 func program(what string, paths ...string) (string, error) {
@@ -113,7 +128,7 @@ func program(what string, paths ...string) (string, error) {
 			return p, nil
 		}
 	}
-	return "", api.Errorf(api.ExitFailed, "%s is needed to attach an environment without root, and this host has none\nnext: ask the administrator to install util-linux, or to bind the environments at boot", what)
+	return "", api.Errorf(api.ExitFailed, "%s is needed to attach an environment without root, and this host has none\nnext: ask the administrator to install util-linux, or to attach the environments at boot", what)
 }
 
 // pack writes the job to a memory file that outlives this program.
@@ -158,12 +173,21 @@ func fromBytes(list [][]byte) []string {
 }
 
 // entered is the launch within the namespace.
-func entered(arg string) (int, error) {
-	fd, err := strconv.Atoi(arg)
-	if err != nil {
-		return api.ExitUsage, fmt.Errorf("%s: %q is not a descriptor", EnterWord, arg)
+func entered(args []string) (int, error) {
+	var files []*os.File
+	for _, arg := range args {
+		fd, err := strconv.Atoi(arg)
+		if err != nil {
+			return api.ExitUsage, fmt.Errorf("%s: %q is not a descriptor", EnterWord, arg)
+		}
+		files = append(files, os.NewFile(uintptr(fd), "descriptor "+arg))
 	}
-	f := os.NewFile(uintptr(fd), "job")
+	f := files[0]
+	for _, other := range files[1:] {
+		if err := other.Close(); err != nil {
+			return failed(fmt.Errorf("launch: %w", err))
+		}
+	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return failed(fmt.Errorf("launch: %w", err))
 	}
@@ -190,71 +214,4 @@ func entered(arg string) (int, error) {
 		return api.ExitUnreachable, fmt.Errorf("the environment did not appear at %s (%v)\nnext: ask the administrator to bind the environments at boot", j.Input.Prefix, err)
 	}
 	return j.become(context.Background(), os.Stderr)
-}
-
-// startHolder has a holder started, and returns when the prefix root is
-// attached in its namespace.
-func startHolder(ctx context.Context, self, trees, root string) (*holder, error) {
-	cmd := exec.CommandContext(ctx, self, StartWord, trees, root)
-	cmd.Env, cmd.Dir = []string{}, "/"
-	var said, failure bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &failure
-	if err := cmd.Run(); err != nil {
-		msg := strings.TrimPrefix(strings.TrimSpace(failure.String()), "hpcenv: error: ")
-		if msg == "" {
-			msg = fmt.Sprintf("%s %s: %v", self, StartWord, err)
-		}
-		return nil, api.Errorf(api.ExitUnreachable, "the environment is not attached on this host: %s", msg)
-	}
-	h := new(holder)
-	if err := json.Unmarshal(said.Bytes(), h); err != nil {
-		return nil, fmt.Errorf("attaching: %s %s: %w", self, StartWord, err)
-	}
-	return h, nil
-}
-
-// start starts the process that makes and keeps a namespace, waits until the
-// prefix root is attached in it, and tells which it is.
-func start(trees, root string, out io.Writer) (int, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return failed(err)
-	}
-	ready, readyW, err := os.Pipe()
-	if err != nil {
-		return failed(err)
-	}
-	cmd := exec.Command(self, HoldWord, trees, root, "3")
-	cmd.Env, cmd.Dir = []string{}, "/"
-	cmd.ExtraFiles = []*os.File{readyW}
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}},
-		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN},
-		// A terminal's Ctrl-C is for the program, not for the holder.
-		Setsid: true,
-	}
-	err = cmd.Start()
-	if cerr := readyW.Close(); err == nil && cerr != nil {
-		err = cerr
-	}
-	if err != nil {
-		return api.ExitUnreachable, fmt.Errorf("a namespace to attach it in was refused: %w\nnext: use sbatch --env-lock, or ask the administrator to bind %s at %s at boot, or to allow user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, or an AppArmor profile for hpcenv)", err, trees, root)
-	}
-	said, err := io.ReadAll(io.LimitReader(ready, 4096))
-	if err != nil || string(said) != "ready" {
-		if len(said) == 0 {
-			said = []byte(fmt.Sprintf("the holder ended early (%v)", cmd.Wait()))
-		}
-		return api.ExitUnreachable, fmt.Errorf("attaching %s at %s in a namespace of your own: %s\nnext: use sbatch --env-lock, or ask the administrator to bind it at boot", trees, root, said)
-	}
-	begun, err := startTime(cmd.Process.Pid)
-	if err != nil {
-		return failed(err)
-	}
-	if err := json.NewEncoder(out).Encode(holder{Pid: cmd.Process.Pid, Start: begun}); err != nil {
-		return failed(err)
-	}
-	return api.ExitDone, nil
 }

@@ -109,11 +109,6 @@ func (o Options) fromPart(r *resolved, files prepared.Store) (bool, error) {
 	if err != nil {
 		return false, storeError(o.Store, err)
 	}
-	if usable, err := usable(files, r.meta); err != nil {
-		return false, storeError(o.Store, err)
-	} else if !usable {
-		return false, nil // an image only: the service makes a tree, or it is said
-	}
 	built, err := files.SiteBuilds(env.ID, o.Platform)
 	if err != nil {
 		return false, storeError(o.Store, err)
@@ -172,15 +167,6 @@ func (o Options) prepare(ctx context.Context, r *resolved) error {
 	if r.meta, err = files.Meta(id, o.Platform); err != nil {
 		return storeError(r.store, err)
 	}
-	if r.meta.Image != nil {
-		usable, err := usable(files, r.meta)
-		if err != nil {
-			return storeError(r.store, err)
-		}
-		if !usable { // until images can be mounted here
-			return api.Errorf(api.ExitFailed, "environment %q (%s) is published as an image only, and outside of jobs (sbatch, srun) programs run in trees so far\nnext: hpcenv prepare --delivery both in a store of your own (unset HPCENV_DELIVERY), or ask the administrator for the delivery both (hpcenvd.yaml)", o.Environment, id[:min(8, len(id))])
-		}
-	}
 	if r.built, err = files.SiteBuilds(id, o.Platform); err != nil {
 		return storeError(r.store, err)
 	}
@@ -197,16 +183,6 @@ func (o Options) prepare(ctx context.Context, r *resolved) error {
 
 func storeError(store string, err error) error {
 	return api.Errorf(api.ExitUnreachable, "store %s: %v\nnext: is it mounted on this host, and at this path? HPCENV_STORE or /etc/hpcenv/hpcenv.conf (store = PATH) names it", store, err)
-}
-
-// usable tells whether a published environment can be run on this host: it is attached
-// already (images too, in jobs), or its tree is there to attach.
-func usable(files prepared.Store, m *materialize.Meta) (bool, error) {
-	if there, err := attached(m.Prefix); there || err != nil {
-		return there, err
-	}
-	files.TreesOnly = true
-	return files.Has(&prepared.Environment{ID: m.ID}, m.Platform)
 }
 
 // attached tells whether the prefix is there for programs of this host.

@@ -67,6 +67,9 @@ func Hook(ctx context.Context, o Options, shell string) (int, error) {
 	if !there && r.group != "" {
 		return failed(api.Errorf(api.ExitUnreachable, "the environment was made with a credential and is for group %s only: it is attached for single programs, not on a host, and a hook cannot attach it to a shell that runs already\nnext: hpcenv shell, or hpcenv run -- COMMAND", r.group))
 	}
+	if !there && r.meta.Image != nil {
+		return failed(api.Errorf(api.ExitUnreachable, "the environment is an image (one file) that is not attached on this host at %s, and a hook cannot attach it to a shell that runs already\nnext: hpcenv shell, or hpcenv run -- COMMAND; where it must be a hook, have it as a tree: hpcenv prepare --delivery both in a store of your own, else the administrator's delivery: both", r.meta.Prefix))
+	}
 	if !there {
 		return failed(api.Errorf(api.ExitUnreachable, "the environment is not attached on this host at %s, and a hook cannot attach it to a shell that runs already\nnext: hpcenv shell, or hpcenv run -- COMMAND; the administrator can bind %s there at boot", r.meta.Prefix, filepath.Join(r.store, "trees", o.Platform)))
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 )
@@ -119,19 +118,10 @@ func needNamespaces(t *testing.T) {
 }
 
 func TestRunAttaches(t *testing.T) {
+	t.Parallel()
 	needNamespaces(t)
 	w := newWorld(t, true)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	// A copy that every account may run.
-	bin := filepath.Join(filepath.Dir(w.Store), "hpcenv")
-	data, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.write(t, bin, string(data), 0o755)
+	bin := w.program(t)
 	for name, as := range accounts() {
 		t.Run(name, func(t *testing.T) {
 			c := w.call
@@ -152,30 +142,8 @@ func TestRunAttaches(t *testing.T) {
 	}
 }
 
-// waitForHolders waits until no holder for a prefix root is left.
-func waitForHolders(t *testing.T, root string) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(200 * time.Millisecond) {
-		procs, err := filepath.Glob("/proc/[0-9]*/cmdline")
-		if err != nil {
-			t.Fatal(err)
-		}
-		left := ""
-		for _, p := range procs {
-			if data, err := os.ReadFile(p); err == nil && bytes.Contains(data, []byte(HoldWord)) && bytes.Contains(data, []byte(root)) {
-				left = p
-			}
-		}
-		if left == "" {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("a holder is left: %s", left)
-		}
-	}
-}
-
 func TestRanksOfAStepShareOneNamespace(t *testing.T) {
+	t.Parallel()
 	needNamespaces(t)
 	w := newWorld(t, true)
 	w.Argv = []string{"readlink", "/proc/self/ns/mnt"}
@@ -200,19 +168,8 @@ func TestRanksOfAStepShareOneNamespace(t *testing.T) {
 		}
 		return seen
 	}
-	jobID := fmt.Sprintf("SLURM_JOB_ID=test%d", os.Getpid())
-	t.Cleanup(func() {
-		files, err := filepath.Glob(fmt.Sprintf("/tmp/hpcenv-%d/test%d.*", os.Getuid(), os.Getpid()))
-		if err != nil {
-			t.Error(err)
-		}
-		for _, f := range files {
-			if err := os.Remove(f); err != nil {
-				t.Error(err)
-			}
-		}
-	})
-	if seen := step(jobID, "SLURM_STEP_ID=0"); len(seen) != 1 {
+	inStep := w.step(t, "trees")
+	if seen := step(inStep...); len(seen) != 1 {
 		t.Errorf("%d ranks of a step are in %d namespaces: %v", ranks, len(seen), seen)
 	}
 	if seen := step(); len(seen) != ranks {
@@ -220,7 +177,7 @@ func TestRanksOfAStepShareOneNamespace(t *testing.T) {
 	}
 	waitForHolders(t, w.root)
 	// The file now names a process that is gone.
-	if seen := step(jobID, "SLURM_STEP_ID=0"); len(seen) != 1 {
+	if seen := step(inStep...); len(seen) != 1 {
 		t.Errorf("after the holder's end, %d ranks are in %d namespaces", ranks, len(seen))
 	}
 	waitForHolders(t, w.root)
@@ -232,10 +189,6 @@ func TestNotAttachable(t *testing.T) {
 	c := w.call
 	c.Hook = true
 	run(t, c.command(t)).want(t, api.ExitUnreachable, "", w.prefix, "next: ")
-	if err := os.Remove(w.root); err != nil {
-		t.Fatal(err)
-	}
-	run(t, w.command(t)).want(t, api.ExitUnreachable, "", w.root, "next: ", "mkdir")
 	if err := os.RemoveAll(filepath.Join(w.Store, "trees")); err != nil {
 		t.Fatal(err)
 	}
