@@ -22,7 +22,7 @@ MODE_STORIES := TestStories/(batch|export|het|nested|overlap|path-kept|private|s
 IMAGE_STORIES := TestStories/(array|batch|images|mixed|nested|root-squash)$$|TestErrors/image-faults$$
 
 .PHONY: all help setup build go-build shim demo test check check-data unit ctest cluster counts \
-	oracle oracle-venv formats servers fuzz test-slurm-24.11 bench-elf bench-image bench-launch bench-link bench-lock bench-select bench-storm roots install gpu-check clean
+	oracle oracle-venv formats servers fuzz test-slurm-24.11 test-deliveries bench-elf bench-image bench-launch bench-link bench-lock bench-select bench-storm roots install gpu-check clean
 
 all: build
 
@@ -34,6 +34,7 @@ help:
 	@echo "make formats           lock files and wheels: tried, accepted, compared, and times, in one table"
 	@echo "make fuzz              every fuzz target for FUZZTIME (60s)"
 	@echo "make test-slurm-24.11  the cluster tests on Slurm 24.11, from a Debian 13 root"
+	@echo "make test-deliveries   all stories with images and copies of them, both mounts, a store that refuses root"
 	@echo "make bench-elf         what reading an environment's programs and libraries costs"
 	@echo "make bench-image       what making images costs, against bare mksquashfs"
 	@echo "make bench-launch      what hpcenv adds to sbatch and to a step"
@@ -172,6 +173,12 @@ test-slurm-24.11: setup build | $(RESULTS)
 	LOGS=TestScope HPCENV_TEST_ROOT=trixie contrib/ci/gotest.sh $(RESULTS)/cluster-24.11.json \
 		-tags cluster -count=1 -timeout 40m ./slurm/clustertest/...
 	$(GO) run ./contrib/ci/testcount -totals $(RESULTS)/cluster-24.11.json
+
+# Longer than `make test`: every story with images and with copies of them on the nodes'
+# disks, with both mounts, and on a store that refuses root. ROWS and STORIES choose.
+test-deliveries: setup build | $(RESULTS)
+	rm -f $(RESULTS)/delivery-*.json
+	contrib/ci/deliveries.sh $(RESULTS)
 
 # Longer than `make test`: each fuzz target on its own, since go test takes one.
 FUZZTIME ?= 60s

@@ -93,6 +93,13 @@ func startCluster() (*cluster, error) {
 	for _, g := range []string{"n1:gpu:8", "n2:gpu:8"} {
 		args = append(args, "--gres", g)
 	}
+	if os.Getenv("HPCENV_TEST_SQUASH") == "yes" {
+		// On every node the store refuses root, as an NFS export with root_squash does.
+		if err := installPrograms(c.storeBin(), []string{"root-squash"}); err != nil {
+			return c, err
+		}
+		args = append(args, "--node-store-cmd", `exec `+c.storeBin()+`/root-squash "$STORE_SOURCE" "$STORE_TARGET"`)
+	}
 	if c.local {
 		args = append(args, "--local")
 	}
@@ -118,8 +125,11 @@ func (c *cluster) stop() error {
 	if c.server != nil {
 		err = errors.Join(c.server.Process.Kill(), ignoreExit(c.server.Wait()))
 	}
-	return errors.Join(err, c.devcluster("stop", "--purge").Run(), os.RemoveAll(c.buildDir()))
+	return errors.Join(err, c.devcluster("stop", "--purge").Run(), os.RemoveAll(c.buildDir()), os.RemoveAll(c.storeBin()))
 }
+
+// storeBin has what serves the nodes' store: it must be there before the cluster is.
+func (c *cluster) storeBin() string { return "/tmp/" + filepath.Base(c.state) + "-store" }
 
 // buildDir is the daemon's build_dir where it makes images.
 func (c *cluster) buildDir() string { return "/tmp/" + filepath.Base(c.state) + "-build" }
