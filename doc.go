@@ -37,6 +37,7 @@
 //	hooks/launch             the last step before a program of an environment starts on a node
 //	hooks/loopdev            files as block devices, one per file and host
 //	hooks/look               a user's request that root look at a node
+//	hooks/outside            a process leaves the step that it was started in
 //	hooks/pin                what a submission carries with its job
 //	hooks/planning           a lock's description and the cluster's nodes, for plans
 //	hooks/preflight          whether a node can run an environment, before a launch
@@ -85,6 +86,7 @@
 //	cache/remote             http, https, s3, oci and file
 //	internal/clientconf      where the daemon and the store are
 //	internal/making          how an environment was made, as it is told
+//	internal/fdmsg           messages between processes, with open files
 //	internal/membound        little memory for short-lived programs
 //	internal/munge           credentials of the site's MUNGE; mungetest
 //	internal/nearest         what somebody meant who misspelled a name

@@ -72,9 +72,12 @@
 // user, IPC and process namespaces, which shared memory between ranks looks at, stay
 // what they are). What is there as an image only is mounted at its prefix, in a tmpfs
 // over the prefix root; --shared (other steps have the same mounts) refuses that where
-// the prefix root has something else in it. stdout and stderr (up to 4 KiB) are the message of a failure.
+// the prefix root has something else in it. stdout and stderr (up to 4 KiB) are the message of a failure. Of an attach
+// that succeeded what it said goes to slurmd's log, and to activate (--notes), which says it
+// to the user, once per node in a job; after a NUL byte its answer (--attached): words ID=WHAT, what
+// each environment is attached as (tree, image, local, squashfuse; the ID * is all trees).
 //
-//	hpcenv spank activate --store= --prefix-root= --run-dir= --job=N --step=N --nodeid=N --pin= --batch=0|1 [--command=PROGRAM]
+//	hpcenv spank activate --store= --prefix-root= --run-dir= --job=N --step=N --nodeid=N --pin= --batch=0|1 [--attached=] [--notes=] [--command=PROGRAM]
 //
 // As the user, in one task of the step and node, inside the step's limits, with the
 // task's environment, for activate_timeout at most. --pin is empty for a step that

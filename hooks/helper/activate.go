@@ -30,6 +30,8 @@ type activateFlags struct {
 	batch                     bool
 	// command is what the step starts; "" = not known.
 	command string
+	// attached is attach's answer, notes what it said.
+	attached, notes string
 }
 
 // activate finds the pin of this step, checks that its environment is on this
@@ -48,6 +50,8 @@ func activate(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	fl.StringVar(&f.pin, "pin", "", "")
 	fl.BoolVar(&f.batch, "batch", false, "")
 	fl.StringVar(&f.command, "command", "", "")
+	fl.StringVar(&f.attached, "attached", "", "")
+	fl.StringVar(&f.notes, "notes", "", "")
 	if err := parse(fl, args); err != nil {
 		return err
 	}
@@ -99,8 +103,10 @@ func activate(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 			fmt.Fprintln(stderr, "hpcenv: "+note)
 		}
 	}
+	f.tellNotes(stderr, p, os.LookupEnv)
 	f.tell(stderr, here, told, os.LookupEnv)
 	out := newRecords(stdout)
+	out.put("set", DeliveredName+"="+deliveredAs(f.attached, p.ID))
 	if !p.Step {
 		// The step's own children (an inner srun) inherit what this step runs.
 		wire, err := p.Encode()

@@ -23,9 +23,13 @@ type attachFlags struct {
 	group                     string // in whose part of the store the trees lie; "" = everybody's
 	shared                    bool   // the mounts are those of other steps, too
 
+	end time.Time // until when attaching waits, for storage or for other steps
+
 	local     staging.Config // copies on this node's disk; without Dir: none
 	localFail string         // store or refuse: what follows when there is no copy
 	localEnd  time.Time      // until when this attach waits for copies
+
+	delivered []string // what was attached as what
 }
 
 // attach makes the cluster's trees of this platform, or those of a group's part of
@@ -68,11 +72,15 @@ func attach(args []string) error {
 	}
 	f.group = p.Group
 	unix.Umask(0o022) // prefixes are for all to see
-	return f.attach(p)
+	if err := f.attach(p); err != nil {
+		return err
+	}
+	return f.answerAttached(os.Stdout)
 }
 
 // attach has the user's child open what the pin's choices lie in, and mounts it.
 func (f *attachFlags) attach(p *pin.Pin) error {
+	f.end = time.Now().Add(attachTime)
 	// Another step in the same namespace has mounted environments one by one.
 	each, err := eachMounted(f.prefixRoot)
 	if err != nil {
@@ -109,6 +117,7 @@ func (f *attachFlags) mountAll(c *opener) error {
 		}
 		if one.ID == "" {
 			err = bindReadOnly(int(file.Fd()), one.Name, f.prefixRoot)
+			f.deliver(one.ID, asTree)
 		} else {
 			err = f.mountOne(c, one, file, first)
 		}

@@ -229,7 +229,7 @@ func TestActivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	records := strings.Split(strings.TrimSuffix(out.String(), "\x00"), "\x00")
-	for _, want := range []string{"set=PATH=" + prefix + "/bin:/usr/bin:/bin", "set=CONDA_PREFIX=" + prefix, "unset=PYTHONPATH"} {
+	for _, want := range []string{"set=PATH=" + prefix + "/bin:/usr/bin:/bin", "set=CONDA_PREFIX=" + prefix, "unset=PYTHONPATH", "set=HPCENV_DELIVERED=tree"} {
 		found := false
 		for _, r := range records {
 			found = found || r == want

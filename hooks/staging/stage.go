@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hpcenv/hpcenv/envs/image"
+	"github.com/hpcenv/hpcenv/hooks/outside"
 )
 
 // Exit codes of the copier, for the error classes.
@@ -136,7 +137,7 @@ func Copy(args []string) int {
 	fl.StringVar(&j.sha, "sha256", "", "")
 	fl.Int64Var(&j.size, "size", -1, "")
 	fl.Int64Var(&j.budget, "budget", 0, "")
-	apart := fl.Bool(strings.TrimLeft(apartFlag, "-"), false, "")
+	apart := fl.Bool(strings.TrimLeft(outside.Flag, "-"), false, "")
 	if err := fl.Parse(args); err != nil {
 		return 2 // said by the flag set
 	}
@@ -145,7 +146,11 @@ func Copy(args []string) int {
 		return 2
 	}
 	signal.Ignore(syscall.SIGPIPE) // who started it may be gone, and with it who listens
-	leaveStep(*apart)              // may execute it again, with the same descriptors
+	// It may execute the program again, with the same descriptors. What it could not leave
+	// hinders nothing: killed, it leaves a part that the next removes.
+	if err := outside.Leave(*apart); err != nil {
+		fmt.Fprintln(os.Stderr, "note:", err)
+	}
 	for _, fd := range []int{3, 4, 5} {
 		syscall.CloseOnExec(fd)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/envs/image"
 	"github.com/hpcenv/hpcenv/hooks/loopdev"
+	"github.com/hpcenv/hpcenv/hooks/outside"
 )
 
 // slow is a source that hangs after its first bytes.
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 		os.Exit(Copy(os.Args[2:]))
 	}
 	if len(os.Args) > 2 && os.Args[1] == "count" {
-		if os.Args[len(os.Args)-1] == apartFlag { // again the same copying
+		if os.Args[len(os.Args)-1] == outside.Flag { // again the same copying
 			os.Exit(Copy(os.Args[3:]))
 		}
 		// Each copying leaves a byte.
@@ -47,10 +48,6 @@ func TestMain(m *testing.M) {
 		}
 		time.Sleep(50 * time.Millisecond)
 		os.Exit(Copy(os.Args[3:]))
-	}
-	if len(os.Args) > 1 && os.Args[1] == "where" {
-		leaveStep(os.Args[len(os.Args)-1] == apartFlag)
-		os.Exit(where())
 	}
 	if len(os.Args) > 1 && os.Args[1] == "slow" {
 		sha, _ := strings.CutPrefix(os.Args[2], "--sha256=")

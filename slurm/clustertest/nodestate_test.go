@@ -65,6 +65,24 @@ func (c *cluster) whatSlurmSays(node string) string {
 	return said.String()
 }
 
+// power off|on NODE: all that runs on the node ends at once; it boots. It is on when the
+// story ends.
+func (c *cluster) cmdPower(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 || args[0] != "off" && args[0] != "on" {
+		ts.Fatalf("usage: power off|on NODE")
+	}
+	if args[0] == "on" {
+		ts.Check(c.devcluster("part", "start", args[1]).Run())
+		return
+	}
+	ts.Check(c.devcluster("part", "stop", args[1]).Run())
+	ts.Defer(func() {
+		if _, err := c.pid(args[1]); err != nil {
+			ts.Check(c.devcluster("part", "start", args[1]).Run())
+		}
+	})
+}
+
 // reason NODE REGEXP: why Slurm says that the node is in its state.
 func (c *cluster) cmdReason(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {

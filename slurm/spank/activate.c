@@ -43,6 +43,10 @@ int activate_run(spank_t sp, const struct node *n)
 	args_add(&a, "--nodeid=%u", n->nodeid);
 	args_add(&a, "--pin=%s", n->pin ? n->pin : "");
 	args_add(&a, "--batch=%d", n->batch ? 1 : 0);
+	if (g->attached[0])
+		args_add(&a, "--attached=%s", g->attached);
+	if (g->notes[0])
+		args_add(&a, "--notes=%s", g->notes);
 	/* whether it is a launcher of its own, such as mpirun */
 	if (!n->batch && spank_get_item(sp, S_JOB_ARGV, &argc, &argv) == ESPANK_SUCCESS && argc > 0 && argv && argv[0])
 		args_add(&a, "--command=%.4096s", argv[0]);

@@ -35,6 +35,23 @@ static void failed(const struct node *n, int code, const char *why)
 	snprintf(n->region->message, sizeof(n->region->message), "%s", why);
 }
 
+/* What a successful attach said on stderr is for slurmd's log now, and for the
+ * user when activate runs; what follows a NUL byte is its answer, which only
+ * activate reads. Of a text that is too long the answer may be lost. */
+static void succeeded(const struct node *n, char *text, size_t len)
+{
+	struct region *g = n->region;
+	size_t said = strlen(text);
+
+	g->attach_code = 0;
+	snprintf(g->attached, sizeof(g->attached), "%s", said < len ? text + said + 1 : "");
+	while (said && text[said - 1] == '\n')
+		text[--said] = '\0';
+	snprintf(g->notes, sizeof(g->notes), "%s", text);
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+		slurm_info("hpcenv: job %u: %s", n->job, line);
+}
+
 /* attach_run runs the helper and keeps its verdict in the region. It never
  * fails itself: a failure before the tasks' own hooks would drain the node. */
 void attach_run(spank_t sp, const struct node *n)
@@ -42,7 +59,7 @@ void attach_run(spank_t sp, const struct node *n)
 	const struct config *c = n->config;
 	struct args a = { .n = 0 };
 	struct run_result r;
-	char text[4096], message[sizeof(text) + 64];
+	char text[4096], message[sizeof(text) + 64]; /* text: NUL-terminated */
 	char *groups = group_list(sp);
 	char *const empty[] = { NULL };
 
@@ -81,7 +98,7 @@ void attach_run(spank_t sp, const struct node *n)
 	run_helper(&s, &r);
 	text[r.out_len] = '\0';
 	if (r.how == RUN_EXITED && r.code == 0) {
-		n->region->attach_code = 0;
+		succeeded(n, text, r.out_len);
 		goto end;
 	}
 	int code = run_describe(&r, c->helper, c->attach_timeout, message, sizeof(message));

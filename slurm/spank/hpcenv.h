@@ -120,6 +120,8 @@ struct region {
 	int refused; /* code of the refusal, 0 = none (atomic) */
 	size_t len;  /* of data */
 	char message[4096];
+	char attached[2048]; /* what attach answered, for activate */
+	char notes[2048];    /* what it said of an attach that succeeded; "" = nothing */
 	char data[];
 };
 

@@ -101,6 +101,8 @@ type checked struct {
 	Chosen   bool   `json:"chosen,omitempty"`
 	Because  string `json:"because,omitempty"`
 	Prepared bool   `json:"prepared"`
+	// Delivered: what the job's environment is attached as on this node.
+	Delivered string `json:"delivered,omitempty"`
 	// Verdict is the worst of the findings', the worst of which come first.
 	Verdict  preflight.Level     `json:"verdict"`
 	Findings []preflight.Finding `json:"findings"`

@@ -16,6 +16,7 @@ import (
 	"github.com/hpcenv/hpcenv/envs/needs"
 	"github.com/hpcenv/hpcenv/envs/requirement"
 	"github.com/hpcenv/hpcenv/hooks/checkup"
+	"github.com/hpcenv/hpcenv/hooks/helper"
 	"github.com/hpcenv/hpcenv/hooks/pin"
 	"github.com/hpcenv/hpcenv/hooks/planning"
 	"github.com/hpcenv/hpcenv/hooks/preflight"
@@ -61,7 +62,7 @@ func (a *app) checkActive(ctx context.Context, r *checkResult, j *inJob) error {
 	if err := r.ofPin(conf.Store, j.pin); err != nil {
 		return err
 	}
-	one := &checked{Name: j.name, Platform: j.platform, ID: j.id, Chosen: true, Because: "it is the job's"}
+	one := &checked{Name: j.name, Platform: j.platform, ID: j.id, Chosen: true, Because: "it is the job's", Delivered: a.getenv(helper.DeliveredName)}
 	r.Checked = append(r.Checked, one)
 	return a.checkOne(ctx, r, one, found, nil, nil)
 }

@@ -170,6 +170,9 @@ func (c *checked) text(out io.Writer) error {
 	for _, line := range wrapped(title, checkWidth-2) {
 		fmt.Fprintln(out, line)
 	}
+	if c.Delivered != "" {
+		fmt.Fprintln(out, "  delivered as", c.Delivered)
+	}
 	for _, n := range c.Notes {
 		hanging(out, "  note: ", n)
 	}

@@ -153,6 +153,17 @@ void slurm_error(const char *format, ...)
 	strcat(fake.errors, "\n");
 }
 
+void slurm_info(const char *format, ...)
+{
+	size_t len = strlen(fake.log);
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(fake.log + len, sizeof(fake.log) - len - 1, format, ap);
+	va_end(ap);
+	strcat(fake.log, "\n");
+}
+
 int mounts_private(void)
 {
 	fake.mounts++;

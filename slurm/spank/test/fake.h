@@ -15,6 +15,7 @@ struct fake {
 	char control[16][512]; /* job_control, NAME=VALUE, "-NAME" if unset */
 	int control_count;
 	char errors[8192]; /* what slurm_error printed */
+	char log[8192];    /* what slurm_info logged */
 	int mounts;        /* calls of mounts_private */
 	int mounts_rc;
 };

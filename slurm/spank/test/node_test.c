@@ -150,6 +150,35 @@ static void attach_fails(void)
 	CHECK(!helper_calls("activate"));
 }
 
+/* What a successful attach says is logged, and goes to activate with its answer. */
+static void attach_notes(void)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/attach.answer", dir);
+	FILE *f = fopen(path, "w");
+	fputs("warning: no copy\nwarning: and more\n", f);
+	fputc('\0', f);
+	fputs("0123=image 4567=tree", f);
+	CHECK(!fclose(f));
+	begin("1:tree:{}");
+	CHECK_STR(fake.log, "hpcenv: job 42: warning: no copy\nhpcenv: job 42: warning: and more\n");
+	CHECK(run_tasks(3, "PATH=/e/bin:/usr/bin") == 0);
+	CHECK(helper_calls("activate") == 1);
+	CHECK_HAS(helper_log(), "--attached=0123=image 4567=tree --notes=warning: no copy\nwarning: and more ");
+	CHECK_STR(said(), ""); /* activate says it */
+
+	f = fopen(path, "w"); /* far too much: what is left of it is no answer */
+	for (int i = 0; i < 9000; i++)
+		fputc('x', f);
+	fputc('\0', f);
+	fputs("0123=image", f);
+	CHECK(!fclose(f));
+	begin("1:tree:{}");
+	CHECK(run_tasks(1, "PATH=/e/bin:/usr/bin") == 0);
+	CHECK(!strstr(helper_log() + strlen(helper_log()) - 2200, "--attached"));
+}
+
 static void attach_hangs(void)
 {
 	time_t before = time(NULL);
@@ -299,6 +328,7 @@ const struct test tests_node[] = {
 	{ "node: a group's environment, by the job's file", group_file },
 	{ "node: no mount namespace", no_namespace },
 	{ "node: attach fails", attach_fails },
+	{ "node: attach succeeds and has something to say", attach_notes },
 	{ "node: attach hangs", attach_hangs },
 	{ "node: activate refuses", activate_refuses },
 	{ "node: activate ends with a code of no meaning", activate_strange_code },

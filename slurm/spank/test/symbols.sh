@@ -26,7 +26,7 @@ fi
 undefined=$($nm -D --undefined-only "$so" | awk '{print $2}' | grep -E '^(slurm|spank)' | sort)
 for s in $undefined; do
 	case $s in
-	slurm_error | spank_context | spank_get_item | spank_setenv | spank_unsetenv | spank_option_register | \
+	slurm_error | slurm_info | spank_context | spank_get_item | spank_setenv | spank_unsetenv | spank_option_register | \
 		spank_job_control_setenv | spank_job_control_unsetenv) ;;
 	*)
 		echo "FAIL symbols: $so needs $s"

@@ -1,21 +1,17 @@
-package staging
+package outside
 
 import (
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 
 	"golang.org/x/sys/unix"
 )
 
-// apartFlag says that the copier was in the node's own mounts, or tried to be.
-const apartFlag = "--apart"
-
 // leaveMounts puts the process into the node's own mounts, those of process 1, by executing
 // the program again: a namespace is a thread's, and only so do all threads change. It
-// returns if they are the process's already, or with why it cannot. A copier that stays
-// needs none of its mounts, but keeps what is mounted there, the step's loop devices
+// returns if they are the process's already, or with why it cannot. A process that stays
+// needs none of the step's mounts, but keeps what is mounted there, its loop devices
 // included, until it ends.
 //
 // Where process 1 is the job's own (process namespaces of jobs), its mounts are, too.
@@ -39,20 +35,7 @@ func leaveMounts(args []string) error {
 		err = unix.Setns(fd, unix.CLONE_NEWNS)
 	}
 	if err = errors.Join(err, unix.Close(fd)); err == nil {
-		err = unix.Exec("/proc/self/exe", append(args, apartFlag), []string{})
+		err = unix.Exec("/proc/self/exe", append(args, Flag), []string{})
 	}
 	return fmt.Errorf("it stays in the step's mounts: %w", err)
-}
-
-// leaveStep takes the copier out of what ends with a step. What it could not leave is said
-// to who listens, and hinders nothing: killed, it leaves a part that the next removes.
-func leaveStep(apart bool) {
-	if !apart {
-		if err := leaveMounts(os.Args); err != nil {
-			fmt.Fprintln(os.Stderr, "note:", err)
-		}
-	}
-	if err := leaveCgroups("/", os.Getpid()); err != nil {
-		fmt.Fprintln(os.Stderr, "note:", err)
-	}
 }

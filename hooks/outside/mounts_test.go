@@ -1,4 +1,4 @@
-package staging
+package outside
 
 import (
 	"fmt"
@@ -27,7 +27,17 @@ func where() int {
 	return 0
 }
 
-// A copier that is started in a step's mounts works in the node's, with what it was given.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "where" {
+		if err := Leave(os.Args[len(os.Args)-1] == Flag); err != nil {
+			fmt.Fprintln(os.Stderr, "note:", err)
+		}
+		os.Exit(where())
+	}
+	os.Exit(m.Run())
+}
+
+// A process that is started in a step's mounts works in the node's, with what it was given.
 func TestLeaveMounts(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("NOT ROOT: no mount namespace can be made")
@@ -43,7 +53,11 @@ func TestLeaveMounts(t *testing.T) {
 	defer f.Close()
 	// A process 1 of its own: that of the test's host may not be for it to look at.
 	const node = `readlink /proc/1/ns/mnt; unshare --mount "$@"; exit`
-	cmd := exec.Command("unshare", append([]string{"--pid", "--fork", "--mount-proc", "sh", "-c", node, "sh"}, self(t, "where")...)...)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", node, "sh", self, "where")
 	cmd.ExtraFiles, cmd.Stderr = []*os.File{f}, os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
