@@ -18,8 +18,9 @@ LAZY := -extldflags=-Wl,-z,lazy
 
 # What must also hold with job_container/tmpfs and with trees bound at boot. (Slurm's
 # own job_container/tmpfs does not work in the emulated aarch64 slurmstepd.)
+# TREE_STORIES: with trees that are mounted for a step.
 MODE_STORIES := TestStories/(batch|export|het|nested|overlap|path-kept|private|srun-salloc|without)$$
-IMAGE_STORIES := TestStories/(array|batch|image-beside|images|mixed|nested|root-squash)$$|TestErrors/image-(faults|stuck)$$
+TREE_STORIES := TestStories/(batch|build-job|mixed|nested|root-squash|srun-salloc|store-safe|wrapper)$$
 
 .PHONY: all help setup build go-build shim demo test check check-data unit ctest cluster counts \
 	oracle oracle-venv formats servers fuzz test-slurm-24.11 test-deliveries bench-elf bench-image bench-launch bench-link bench-lock bench-select bench-storm roots install gpu-check clean
@@ -162,10 +163,10 @@ cluster: | $(RESULTS)
 	LOGS=TestScope contrib/ci/gotest.sh $(RESULTS)/cluster.json -tags cluster -count=1 -timeout 35m ./slurm/clustertest/...
 	HPCENV_TEST_AARCH64=no HPCENV_TEST_START=--container-tmpfs contrib/ci/gotest.sh $(RESULTS)/cluster-tmpfs.json \
 		-tags cluster -count=1 -timeout 10m -run '$(MODE_STORIES)' ./slurm/clustertest/...
-	HPCENV_TEST_AARCH64=no HPCENV_TEST_START='--mount host' contrib/ci/gotest.sh $(RESULTS)/cluster-host.json \
+	HPCENV_TEST_AARCH64=no HPCENV_TEST_START='--mount host' HPCENV_TEST_DELIVERY=tree contrib/ci/gotest.sh $(RESULTS)/cluster-host.json \
 		-tags cluster -count=1 -timeout 10m -run '$(MODE_STORIES)' ./slurm/clustertest/...
-	HPCENV_TEST_DELIVERY=image contrib/ci/gotest.sh $(RESULTS)/cluster-images.json \
-		-tags cluster -count=1 -timeout 15m -run '$(IMAGE_STORIES)' ./slurm/clustertest/...
+	HPCENV_TEST_DELIVERY=tree contrib/ci/gotest.sh $(RESULTS)/cluster-trees.json \
+		-tags cluster -count=1 -timeout 15m -run '$(TREE_STORIES)' ./slurm/clustertest/...
 
 test-slurm-24.11: setup build | $(RESULTS)
 	contrib/devcluster/debian-root.sh trixie amd64

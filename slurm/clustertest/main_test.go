@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/hpcenv/hpcenv/envs/image"
 )
 
 const (
@@ -170,7 +172,7 @@ func (c *cluster) condition(cond string) (bool, error) {
 	case "aarch64":
 		return c.aarch64, nil
 	case "images":
-		return c.delivery == "image", nil
+		return c.delivery == image.Image, nil
 	case "local":
 		return c.local, nil
 	case "bwrap", "git", "mpicc":
