@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -173,6 +174,8 @@ func (c *cluster) condition(cond string) (bool, error) {
 		return c.aarch64, nil
 	case "images":
 		return c.delivery == image.Image, nil
+	case "container-tmpfs":
+		return slices.Contains(strings.Fields(os.Getenv("HPCENV_TEST_START")), "--container-tmpfs"), nil
 	case "local":
 		return c.local, nil
 	case "bwrap", "git", "mpicc":
