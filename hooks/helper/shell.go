@@ -2,6 +2,7 @@ package helper
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,12 +12,15 @@ import (
 	"github.com/hpcenv/hpcenv/hooks/pin"
 )
 
+// errNotMounted: an environment is there as an image, which nobody has mounted.
+var errNotMounted = errors.New("is in the store as an image, which is not mounted")
+
 // activateShell gives salloc's own shell the environment, if this host has it.
 func (s *submission) activateShell(ctx context.Context, p *pin.Pin, st *submitStore, out *records) {
 	mine, pl, settings, err := s.shellPlace(ctx, p, st)
 	if err == nil {
 		var site []activation.Op
-		site, _, err = siteBuilds(ctx, mine, st.root, pl.prefix, filepath.Join(DefaultRunDir, facts.RecordFile))
+		site, _, err = siteBuilds(ctx, mine, pl.files, pl.prefix, filepath.Join(DefaultRunDir, facts.RecordFile))
 		if err != nil {
 			fmt.Fprintf(s.stderr, "salloc: hpcenv: %v\n", err) // what else the shell gets does not hang on it
 		}
@@ -34,6 +38,10 @@ func (s *submission) activateShell(ctx context.Context, p *pin.Pin, st *submitSt
 		}
 	}
 	// The allocation is still worth having: its steps have the environment.
+	if errors.Is(err, errNotMounted) { // as it is where environments are images
+		fmt.Fprintln(s.stderr, "salloc: hpcenv: this shell itself does not get the environment, the job's steps do; next: hpcenv run -- COMMAND, or hpcenv shell, has it here")
+		return
+	}
 	fmt.Fprintf(s.stderr, "salloc: hpcenv: this shell itself does not get the environment, the job's steps do: %v\n", err)
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/hpcenv/hpcenv/envs/image"
 	"github.com/hpcenv/hpcenv/hooks/snapshot"
 )
 
@@ -51,6 +52,7 @@ func (c *cluster) commands(t *testing.T) map[string]func(ts *testscript.TestScri
 		"realm-project":  c.cmdRealmProject(t),
 		"page":           c.cmdPage,
 		"loops":          c.cmdLoops,
+		"local":          c.cmdLocal,
 		"settings":       c.cmdSettings,
 		"gpu-driver":     c.cmdGPUDriver,
 		"facts-override": c.cmdFactsOverride,
@@ -101,7 +103,7 @@ func (c *cluster) cmdProbes(ts *testscript.TestScript, neg bool, args []string) 
 	data, err := os.ReadFile(ts.MkAbs(*lock))
 	ts.Check(err)
 	local := ""
-	if c.delivery == "image" && *store == c.store {
+	if c.delivery == image.Image && *store == c.store {
 		local = c.buildDir()
 	}
 	want, err := expect(*store, local, c.prefixRoot, data, *env)
