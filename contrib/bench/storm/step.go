@@ -33,7 +33,7 @@ func step(in io.Reader, out io.Writer) error {
 		return fmt.Errorf("order: %w", err)
 	}
 	start := now()
-	err := a.Node.attach(a.Store, a.RunDir, a.Local)
+	_, err := a.Node.attach(a.Store, a.RunDir, a.Local)
 	took := now() - start
 	if err != nil {
 		return err
