@@ -63,7 +63,7 @@ func (m *measured) figures(out io.Writer) int {
 		name    string
 		seconds float64
 	}{
-		{"tree", m.treeAtLast()}, {"pixi", m.pixiAtLast()}, {"conda_pack", m.packAtLast()}, {"image", imageLast},
+		{"tree", m.treeAtLast()}, {"pixi", m.pixiAtLast()}, {"conda_pack", m.packAt(last)}, {"image", imageLast},
 		{"local.second", m.added(usual(localSecond, last)).max},
 	} {
 		r.Note("storm."+c.name+".added.n"+number(last), ms*c.seconds, "ms")

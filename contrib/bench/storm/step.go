@@ -69,7 +69,8 @@ func (a *attaching) attachOnce(ctx context.Context) (*held, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &held{cmd: exec.CommandContext(ctx, self, "step")}
+	words := append(append([]string{}, niceNode...), self, "step")
+	h := &held{cmd: exec.CommandContext(ctx, words[0], words[1:]...)}
 	h.cmd.Stderr = &h.said
 	h.cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	if h.in, err = h.cmd.StdinPipe(); err != nil {
