@@ -13,6 +13,8 @@ type offer struct {
 	ID string `json:",omitempty"`
 	// Image is what was published of an image; nil = it is a directory.
 	Image *image.Record `json:",omitempty"`
+	// Copied: root has a copy of it, and no descriptor comes.
+	Copied bool `json:",omitempty"`
 	// End: there is no more, and no descriptor.
 	End bool `json:",omitempty"`
 }
@@ -21,13 +23,17 @@ type offer struct {
 type request struct {
 	// Configure: show the image in it. Else: is it the image's already?
 	Configure bool `json:",omitempty"`
+	// Read: send what this file holds, its path being below the store's root; no device
+	// comes with it.
+	Read string `json:",omitempty"`
 	// Done: the image is mounted; no device comes with it.
 	Done bool `json:",omitempty"`
 }
 
 // answer to a request.
 type answer struct {
-	// Yes: it is the image's device (now).
+	// Yes: it is the image's device (now); the file that was asked for is there, and comes
+	// with the answer unless it is long.
 	Yes bool
 	// Taken: another process has configured the device meanwhile.
 	Taken bool `json:",omitempty"`

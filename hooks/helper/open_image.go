@@ -27,6 +27,12 @@ type opening struct {
 	owner                 int // numeric uid; negative = not configured
 	// each: environments one by one, also where the directory of trees has all.
 	each bool
+	// copies: this node makes copies of images, and takes an image before a tree; have are
+	// the ids of those that it has.
+	copies bool
+	have   []string
+	// plain are environments of which it was seen that the site built nothing for them.
+	plain map[string]bool
 }
 
 // offer sends what the environments with these ids lie in, and stays for what root asks
@@ -47,7 +53,7 @@ func (o *opening) offer(conn *net.UnixConn, ids []string) error {
 		}
 		for _, one := range append([]offer{*one}, overlays...) {
 			offers = append(offers, one)
-			o.each = o.each || one.Image != nil
+			o.each = o.each || one.Image != nil || one.Copied
 		}
 	}
 	if !o.each || len(offers) == 0 {
@@ -76,8 +82,17 @@ func (o *opening) find(id string) (*offer, error) {
 func (o *opening) findOverlays(id string) ([]offer, error) {
 	about := "what the site built for the environment"
 	rec, err := prepared.Store{Root: o.root, Group: o.group}.SiteBuilds(id, o.platform)
+	if errors.Is(err, fs.ErrPermission) && o.group != "" {
+		return nil, notOfGroup("the job's environment", o.group)
+	}
 	if err != nil {
 		return nil, refuse(api.ExitUnreachable, "%w; next: tell the administrator", err)
+	}
+	if len(rec.Builds) == 0 {
+		if o.plain == nil {
+			o.plain = map[string]bool{}
+		}
+		o.plain[id] = true
 	}
 	var offers []offer
 	for _, e := range rec.Builds {
@@ -103,12 +118,22 @@ func (o *opening) findOverlays(id string) ([]offer, error) {
 
 // findForm tells what there is of an id: its tree, else its image, which record knows.
 func (o *opening) findForm(id, about string, record func() (*image.Record, error)) (*offer, error) {
-	tree := filepath.Join(o.root, "trees", o.platform, id)
-	if _, err := os.Lstat(tree); err == nil {
-		return &offer{ID: id, Name: tree}, nil
+	if one := o.copied(id); one != nil {
+		return one, nil
+	}
+	tree := &offer{ID: id, Name: filepath.Join(o.root, "trees", o.platform, id)}
+	if !o.copies {
+		if _, err := os.Lstat(tree.Name); err == nil {
+			return tree, nil
+		}
 	}
 	// Only what is not there, or not seen yet, costs more than this one look.
 	rec, err := record()
+	if o.copies && (err == nil && rec == nil || errors.Is(err, fs.ErrNotExist)) {
+		if _, err := os.Lstat(tree.Name); err == nil {
+			return tree, nil
+		}
+	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return nil, nil
 	}
@@ -123,16 +148,20 @@ func (o *opening) findForm(id, about string, record func() (*image.Record, error
 
 func (o *opening) send(conn *net.UnixConn, one *offer) (err error) {
 	var f *os.File
-	if one.Image == nil {
+	switch {
+	case one.Copied:
+	case one.Image == nil:
 		f, err = o.openTree(one.Name)
-	} else {
+	default:
 		f, err = o.openImage(one)
 	}
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := fdmsg.Send(conn, one, f); err != nil || one.Image == nil {
+	if f != nil {
+		defer func() { err = errors.Join(err, f.Close()) }()
+	}
+	if err := fdmsg.Send(conn, one, f); err != nil || one.Image == nil && !one.Copied {
 		return err
 	}
 	for {
@@ -144,7 +173,13 @@ func (o *opening) send(conn *net.UnixConn, one *offer) (err error) {
 		if ask.Done {
 			return nil
 		}
-		if device == nil {
+		if ask.Read != "" {
+			if err := o.sendFile(conn, ask.Read); err != nil {
+				return err
+			}
+			continue
+		}
+		if device == nil || f == nil {
 			return fmt.Errorf("attaching %s: no loop device came", one.Name)
 		}
 		told, err := reply(ask, device, f)

@@ -51,6 +51,7 @@ func (c *cluster) commands(t *testing.T) map[string]func(ts *testscript.TestScri
 		"realm-project":  c.cmdRealmProject(t),
 		"page":           c.cmdPage,
 		"loops":          c.cmdLoops,
+		"local":          c.cmdLocal,
 		"settings":       c.cmdSettings,
 		"gpu-driver":     c.cmdGPUDriver,
 		"facts-override": c.cmdFactsOverride,
