@@ -185,10 +185,11 @@ func (m *measured) launch(ctx context.Context, w *world, l launch) error {
 func (m *measured) look(ctx context.Context, w *world) error {
 	for _, c := range []contender{image, localFirst, localSecond} {
 		seen, asked := newExtents(), new(asking)
-		if _, err := w.run(ctx, launch{key: key{c, 1, 1, false}, onRead: seen.add, onMetadata: asked.add}); err != nil {
+		results, err := w.run(ctx, launch{key: usual(c, 1), onRead: seen.add, onMetadata: asked.add, onBegin: asked.begin})
+		if err != nil {
 			return err
 		}
-		if m.asked[c] = asked.list; c == image {
+		if m.asked[c] = asked.counted(results[0].Asked.Metadata()); c == image {
 			m.again = seen.ratio()
 		}
 	}
