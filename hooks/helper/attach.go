@@ -2,6 +2,7 @@ package helper
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -27,7 +28,8 @@ type attachFlags struct {
 	localFail string         // store or refuse: what follows when there is no copy
 	localEnd  time.Time      // until when this attach waits for copies
 
-	delivered []string // what was attached as what
+	delivery, fuse string   // which way is preferred: tree or image; how squashfuse is used
+	delivered      []string // what was attached as what
 }
 
 // attach makes the cluster's trees of this platform, or those of a group's part of
@@ -53,6 +55,8 @@ func attach(args []string) error {
 	fl.Int64Var(&f.local.Budget, "local-size", 0, "")
 	fl.BoolVar(&f.local.Memory, "local-memory", false, "")
 	fl.StringVar(&f.localFail, "local-fail", "store", "")
+	fl.StringVar(&f.delivery, "delivery", asImage, "")
+	fl.StringVar(&f.fuse, "fuse", fuseYes, "")
 	if err := parse(fl, args); err != nil {
 		return err
 	}
@@ -82,6 +86,13 @@ func (f *attachFlags) attach(p *pin.Pin) error {
 	each, err := eachMounted(f.prefixRoot)
 	if err != nil {
 		return err
+	}
+	if !each && f.shared && f.delivery != asTree {
+		// The trees that another step of the job has mounted there would be hidden.
+		has, err := os.ReadDir(f.prefixRoot)
+		if len(has) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			f.delivery = asTree
+		}
 	}
 	c, err := startOpener(p.Within(f.store), idsOf(p), each, f)
 	if err != nil {

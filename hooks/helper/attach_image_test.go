@@ -80,12 +80,17 @@ func newImageStore(t *testing.T) *imageStore {
 // inNamespace attaches in a mount namespace of its own, and then runs a script there; $root
 // is the prefix root, "attach" attaches again. Answers are in the file answers.
 func (s *imageStore) inNamespace(script string) (string, error) {
+	return s.inNamespaceAfter("", script)
+}
+
+// inNamespaceAfter is inNamespace with something done before it attaches.
+func (s *imageStore) inNamespaceAfter(prepare, script string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", err
 	}
 	const before = `self=$1 root=$2; shift 2; attach() { "$self" "$@" >>"$root/../answers"; }; attach "$@" || exit`
-	cmd := exec.Command("unshare", append([]string{"--mount", "--propagation", "slave", "sh", "-c", before + "\n" + script, "sh", self, s.base + "/e"}, s.args...)...)
+	cmd := exec.Command("unshare", append([]string{"--mount", "--propagation", "slave", "sh", "-c", prepare + before + "\n" + script, "sh", self, s.base + "/e"}, s.args...)...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

@@ -21,13 +21,15 @@ type offer struct {
 type request struct {
 	// Configure: show the image in it. Else: is it the image's already?
 	Configure bool `json:",omitempty"`
+	// Tree: open the environment's tree; no device comes with it.
+	Tree bool `json:",omitempty"`
 	// Done: the image is mounted; no device comes with it.
 	Done bool `json:",omitempty"`
 }
 
 // answer to a request.
 type answer struct {
-	// Yes: it is the image's device (now).
+	// Yes: it is the image's device (now); the tree comes with it.
 	Yes bool
 	// Taken: another process has configured the device meanwhile.
 	Taken bool `json:",omitempty"`

@@ -25,6 +25,8 @@ type opening struct {
 	owner                 int // numeric uid; negative = not configured
 	// each: environments one by one, also where the directory of trees has all.
 	each bool
+	// trees: where there is a tree, it is taken, and not the image.
+	trees bool
 }
 
 // offer sends what the environments with these ids lie in, and stays for what root asks
@@ -53,13 +55,24 @@ func (o *opening) offer(conn *net.UnixConn, ids []string) error {
 	return fdmsg.Send(conn, &offer{End: true}, nil)
 }
 
-// find tells what there is of an environment: its tree, else its image; nil = neither.
+// find tells what there is of an environment: its image, else its tree, or the other way
+// round; nil = neither.
 func (o *opening) find(id string) (*offer, error) {
-	tree := filepath.Join(o.root, "trees", o.platform, id)
+	tree, file := filepath.Join(o.root, "trees", o.platform, id), filepath.Join(o.root, "images", o.platform, id+cache.ImageSuffix)
+	if _, err := os.Lstat(file); err == nil && !o.trees {
+		if one, err := o.findImage(id, file); one != nil || err != nil {
+			return one, err
+		}
+	}
 	if _, err := os.Lstat(tree); err == nil {
 		return &offer{ID: id, Name: tree}, nil
 	}
-	// Only what is not there, or not seen yet, costs more than this one look.
+	// Only what is not there, or not seen yet, costs more than these looks.
+	return o.findImage(id, file)
+}
+
+// findImage is an image as the environment's description has it; nil = it has none.
+func (o *opening) findImage(id, file string) (*offer, error) {
 	meta, err := prepared.Store{Root: o.root, Group: o.group}.Meta(id, o.platform)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return nil, nil
@@ -70,7 +83,7 @@ func (o *opening) find(id string) (*offer, error) {
 	if meta.Image == nil {
 		return nil, nil
 	}
-	return &offer{ID: id, Name: filepath.Join(o.root, "images", o.platform, id+cache.ImageSuffix), Image: meta.Image}, nil
+	return &offer{ID: id, Name: file, Image: meta.Image}, nil
 }
 
 func (o *opening) send(conn *net.UnixConn, one *offer) (err error) {
@@ -96,6 +109,12 @@ func (o *opening) send(conn *net.UnixConn, one *offer) (err error) {
 		if ask.Done {
 			return nil
 		}
+		if ask.Tree {
+			if err := o.sendTree(conn, one.ID); err != nil {
+				return err
+			}
+			continue
+		}
 		if device == nil {
 			return fmt.Errorf("attaching %s: no loop device came", one.Name)
 		}
@@ -107,6 +126,19 @@ func (o *opening) send(conn *net.UnixConn, one *offer) (err error) {
 			return err
 		}
 	}
+}
+
+// sendTree sends the tree of an environment, if there is one.
+func (o *opening) sendTree(conn *net.UnixConn, id string) error {
+	dir := filepath.Join(o.root, "trees", o.platform, id)
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		return fdmsg.Send(conn, &answer{}, nil)
+	}
+	f, err := o.openTree(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(fdmsg.Send(conn, &answer{Yes: true}, f), f.Close())
 }
 
 func reply(ask request, device, f *os.File) (*answer, error) {

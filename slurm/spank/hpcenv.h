@@ -32,6 +32,7 @@ struct config {
 	const char *helper, *store, *owner, *prefix_root, *socket, *run_dir, *off, *scancel;
 	const char *local, *local_size, *local_fail; /* copies on the node's disk; empty = none, not said */
 	bool local_memory;
+	const char *delivery, *fuse; /* empty = not said */
 	enum mount_mode mount;
 	unsigned attach_timeout, activate_timeout; /* seconds */
 	char bad[320]; /* why the arguments are not usable; empty = usable */

@@ -75,11 +75,12 @@ static void job_file(void)
 
 static void mount_job(void)
 {
-	arguments("mount=job", NULL);
+	arguments("mount=job", "delivery=tree", "fuse=no", NULL);
 	begin("1:tree:{}");
 	CHECK(!fake.mounts && !helper_calls("attach"));
 	CHECK(run_tasks(6, "PATH=/e/bin:/usr/bin") == 0);
 	CHECK(!fake.mounts && helper_calls("attach") == 1 && helper_calls("activate") == 1);
+	CHECK_HAS(helper_log(), " --shared --delivery=tree --fuse=no ");
 }
 
 static void mount_host(void)
