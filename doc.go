@@ -86,6 +86,7 @@
 //	cache/remote             http, https, s3, oci and file
 //	internal/clientconf      where the daemon and the store are
 //	internal/making          how an environment was made, as it is told
+//	internal/fdmsg           messages between processes, with open files
 //	internal/membound        little memory for short-lived programs
 //	internal/munge           credentials of the site's MUNGE; mungetest
 //	internal/nearest         what somebody meant who misspelled a name

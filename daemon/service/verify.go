@@ -27,7 +27,7 @@ func (s *Service) Verify(ctx context.Context, id string) (*api.Verification, err
 		if err != nil {
 			return nil, err
 		}
-		overlays, err := sitebuild.Verify(m.in, m.ID, m.Platform)
+		overlays, err := sitebuild.Verify(ctx, m.in, m.ID, m.Platform)
 		if err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,7 +14,7 @@ import (
 
 // Check tells whether the open file f is, as far as its size and its superblock say,
 // the image of rec: what a launch can afford to ask of every mount. An error of class
-// cache.ErrIntegrity says what is not so. Whose file it is and who may write to it is
+// cache.ErrIntegrity says what is not so, one of class cache.ErrStore why it cannot be told. Whose file it is and who may write to it is
 // for the caller to look at: that differs by store.
 func Check(f *os.File, rec *Record) error {
 	st, err := f.Stat()
@@ -28,7 +29,11 @@ func Check(f *os.File, rec *Record) error {
 	}
 	s, err := ReadSuperblock(f, st.Size())
 	if err != nil {
-		return fmt.Errorf("%w: %s: %w", cache.ErrIntegrity, f.Name(), err)
+		class := cache.ErrIntegrity
+		if !errors.Is(err, ErrFormat) {
+			class = cache.ErrStore // not read, so nothing is known of it
+		}
+		return fmt.Errorf("%w: %s: %w", class, f.Name(), err)
 	}
 	if s != rec.Superblock {
 		return fmt.Errorf("%w: %s begins with another superblock than it was published with", cache.ErrIntegrity, f.Name())

@@ -11,7 +11,9 @@
 //	check.go       is this open file the image of that Record?
 //	room.go        is there room, before anything is made?
 //	stripe.go      laying the file over the servers of Lustre
+//	flush.go       onto the disk while it is made
 //	read*.go       what an image holds, read without mounting it
+//	unpack.go      the tree again
 //
 // An image's bytes depend on the tree digest, mksquashfs, libzstd and the recorded
 // options alone: owners, times and modes are not those of the tree's files but fixed

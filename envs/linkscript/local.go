@@ -54,6 +54,9 @@ func (l *Local) Run(ctx context.Context, t *Task) (*Outcome, error) {
 	if err := t.check(); err != nil {
 		return nil, err
 	}
+	if err := t.findEnvironment(ctx); err != nil {
+		return nil, err
+	}
 	if err := l.probeAgain(ctx, t); err != nil {
 		return nil, err
 	}
@@ -141,9 +144,7 @@ func (l *Local) execute(ctx context.Context, t *Task, prefix, tmp string, before
 		spec.Binds = append(spec.Binds, sandbox.Bind{From: t.Source, At: sourceAt})
 	}
 	if t.Script.Site() {
-		if err := t.siteSpec(&spec); err != nil {
-			return err
-		}
+		t.siteSpec(&spec)
 	}
 	cmd, done, err := l.box.Command(ctx, spec)
 	if err != nil {

@@ -31,7 +31,7 @@ const maxLog = 1 << 20
 // command's script and the sources.
 type Site struct {
 	// Environment is the id of the environment, and EnvPrefix its prefix, at which it is
-	// seen, read-only, if it is there for this host or below the store (Trees).
+	// seen, read-only, if it is there for this host or in the store (Task.Store).
 	Environment string `json:"environment"`
 	EnvPrefix   string `json:"env_prefix"`
 	// Argv is what is run; a first word that is a path below sourceAt is of Source.
@@ -96,9 +96,8 @@ func (t *Task) checkSite() error {
 // buildAt is where a site build starts: an empty directory that goes with it.
 const buildAt = "/tmp/build"
 
-// siteSpec makes of a script's sandbox a site build's. trees is the store's folder of
-// trees on this host.
-func (t *Task) siteSpec(spec *sandbox.Spec) error {
+// siteSpec makes of a script's sandbox a site build's.
+func (t *Task) siteSpec(spec *sandbox.Spec) {
 	s := t.Site
 	spec.Argv = append(spec.Argv[:len(spec.Argv)-2:len(spec.Argv)-2], s.Argv...)
 	// The node's own programs come before those of the environment: compilers and MPI
@@ -111,20 +110,12 @@ func (t *Task) siteSpec(spec *sandbox.Spec) error {
 		"SOURCE_DATE_EPOCH=" + strconv.FormatInt(fixedTime.Unix(), 10), "PYTHONDONTWRITEBYTECODE=1",
 	}, s.Env...)
 	spec.Dir = "/tmp"
-	env := s.EnvPrefix
-	if _, err := os.Stat(filepath.Join(env, "conda-meta", "history")); err != nil {
-		env = filepath.Join(t.Trees, s.Environment)
-		if _, terr := os.Stat(filepath.Join(env, "conda-meta", "history")); terr != nil || t.Trees == "" {
-			return fmt.Errorf("%w: the environment is neither at its prefix nor in the store here (build-agent --store names it): %w", ErrCannotRun, errors.Join(err, terr))
-		}
-	}
-	spec.Binds = append(spec.Binds, sandbox.Bind{From: env, At: s.EnvPrefix})
+	spec.Binds = append(spec.Binds, sandbox.Bind{From: t.environment, At: s.EnvPrefix})
 	for _, p := range s.Paths {
 		if _, err := os.Stat(p); err == nil {
 			spec.Binds = append(spec.Binds, sandbox.Bind{From: p, At: p})
 		}
 	}
-	return nil
 }
 
 // makeBuildDir makes what buildAt is, in the directory that is /tmp.

@@ -4,6 +4,7 @@ package linkscript_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hpcenv/hpcenv/cache"
+	"github.com/hpcenv/hpcenv/envs/image"
 	"github.com/hpcenv/hpcenv/envs/linkscript"
 	"github.com/hpcenv/hpcenv/envs/sandbox"
 )
@@ -35,7 +38,7 @@ func newSite(t *testing.T, kind, command string) *place {
 	}
 	p.tree = at
 	p.task.Script = linkscript.Script{Package: "wrapper", Version: "2", Kind: kind, Path: "wrapper"}
-	p.task.Prefix, p.task.Tree, p.task.Source, p.task.Trees = overlay, filepath.Join(p.root, "empty"), filepath.Join(p.root, "source"), trees
+	p.task.Prefix, p.task.Tree, p.task.Source, p.task.Store = overlay, filepath.Join(p.root, "empty"), filepath.Join(p.root, "source"), filepath.Join(p.root, "store")
 	p.task.Site = &linkscript.Site{
 		Environment: filepath.Base(prefix), EnvPrefix: prefix, Argv: []string{"bash", "-c", command},
 		Env: []string{"HPCENV_MPI=openmpi"}, Paths: []string{filepath.Join(p.root, "of-the-node"), "/this/node/has/not"},
@@ -79,6 +82,40 @@ func (p *place) untouched2() {
 	}
 }
 
+// An environment that is there as an image only is unpacked for the job, and for nobody
+// else; an image that is not the published one is not.
+func TestSiteBuildFromImage(t *testing.T) {
+	tool := image.NewTool("")
+	if err := tool.Available(t.Context()); err != nil {
+		t.Skipf("NO MKSQUASHFS ON THIS HOST: this test was not run: %v", err)
+	}
+	p := newSite(t, linkscript.SiteBuild, "tool; cp $PREFIX/share/linked $OVERLAY/x; touch $PREFIX/x && exit 9; exit 0")
+	id, platform := filepath.Base(prefix), linkscript.HostPlatform()
+	at, meta := filepath.Join(p.task.Store, "images", platform, id+cache.ImageSuffix), filepath.Join(p.task.Store, "meta", id)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.MkdirAll(meta, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	rec, err := tool.Build(t.Context(), image.Job{Tree: p.tree, Out: at})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(map[string]any{"image": rec})
+	if err = errors.Join(err, os.WriteFile(filepath.Join(meta, platform+".json"), text, 0o644), os.Rename(p.tree, filepath.Join(p.root, "elsewhere"))); err != nil {
+		t.Fatal(err)
+	}
+	again := *p.task
+	if o := p.run(); o.Failed != "" || !strings.HasPrefix(lines(o), `file x "as it was`) || !strings.HasPrefix(o.Output, "tool") {
+		t.Errorf("failed %q: %s\n%s", o.Failed, lines(o), o.Output)
+	}
+	if err := errors.Join(os.Truncate(at, rec.Size-4096), linkscript.RemoveAll(again.Scratch), os.Mkdir(again.Scratch, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = local(t).Run(t.Context(), &again)
+	if !errors.Is(err, linkscript.ErrCannotRun) || !strings.Contains(err.Error(), "bytes, it was published with") {
+		t.Errorf("a damaged image: %v", err)
+	}
+}
+
 // What a build must not do it cannot, and what it must not leave makes it a failed one.
 func TestSiteBuildIsBounded(t *testing.T) {
 	for name, c := range map[string]struct{ command, failed string }{
@@ -98,7 +135,7 @@ func TestSiteBuildIsBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newSite(t, linkscript.SiteBuild, "")
-			p.task.Site.Argv = []string{"bash", "-c", strings.NewReplacer("STORE", filepath.Dir(filepath.Dir(p.task.Trees)), "NODE", p.task.Site.Paths[0]).Replace(c.command)}
+			p.task.Site.Argv = []string{"bash", "-c", strings.NewReplacer("STORE", p.task.Store, "NODE", p.task.Site.Paths[0]).Replace(c.command)}
 			o := p.run()
 			if name == "too many bytes" {
 				if o.Failed == "" {

@@ -125,9 +125,7 @@ func Serve(ctx context.Context, box *sandbox.Box, dir, scratch, store string) (e
 	if err := unpackTree(filepath.Join(dir, treeFile), t.Tree); err != nil {
 		return err
 	}
-	if store != "" && filepath.IsLocal(t.Platform) {
-		t.Trees = filepath.Join(store, "trees", t.Platform)
-	}
+	t.Store = store
 	if t.Script.Kind == PreLink || t.Script.Site() {
 		t.Source = filepath.Join(tmp, "source")
 		if err := unpackTree(filepath.Join(dir, sourceFile), t.Source); err != nil {

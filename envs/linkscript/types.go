@@ -66,10 +66,11 @@ type Task struct {
 	// when it needs the Changes no more.
 	Scratch string `json:"-"`
 	Limits  Limits `json:"limits"`
-	// Site, for a site's tasks; Trees is the folder of the store's trees of the Platform
-	// on the host that runs it.
+	// Site, for a site's tasks; Store is the cluster's store on the host that runs it.
 	Site  *Site  `json:"site,omitempty"`
-	Trees string `json:"-"`
+	Store string `json:"-"`
+	// environment is where a site's task finds its environment on this host.
+	environment string
 }
 
 // Change is one path that a script added, changed or removed.

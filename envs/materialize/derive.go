@@ -18,16 +18,17 @@ import (
 // compiling either and shares its inodes with all environments; a tree unpacked from
 // its image would share none.
 
-// madeImage is an image that nobody sees yet.
-type madeImage struct {
-	record *image.Record
-	path   string
+// MadeImage is an image that nobody sees yet.
+type MadeImage struct {
+	// Record of it; Path where it lies, on the store's file system.
+	Record *image.Record
+	Path   string
 	dirs   []string // to be removed
 }
 
-// remove removes what is left of making it; after publishing, that is nothing but
+// Remove removes what is left of making it; after publishing, that is nothing but
 // directories.
-func (m *madeImage) remove() error {
+func (m *MadeImage) Remove() error {
 	var errs []error
 	for _, dir := range m.dirs {
 		if err := os.RemoveAll(dir); err != nil {
@@ -37,25 +38,25 @@ func (m *madeImage) remove() error {
 	return errors.Join(errs...)
 }
 
-// makeImage makes an image of the tree, which has this digest and so many bytes in
-// its files. The caller removes what is returned, also with an error.
+// MakeImage makes the image of what has this id, of a finished tree which has this digest
+// and so many bytes in its files. The caller removes what is returned, also with an error.
 //
 // packed (may be nil) is called when the tree is not needed any more.
-func makeImage(ctx context.Context, store *cache.Store, req *Request, tree, digest string, bytes int64, packed func()) (*madeImage, error) {
-	m := &madeImage{}
+func MakeImage(ctx context.Context, store *cache.Store, tool *image.Tool, id, tree, digest string, bytes int64, packed func()) (*MadeImage, error) {
+	m := &MadeImage{}
 	dir, err := store.StoreTempDir("image")
 	if err != nil {
 		return m, err
 	}
-	m.dirs, m.path = append(m.dirs, dir), filepath.Join(dir, req.ID+".sqfs")
-	job := image.Job{Tree: tree, Digest: digest, Bytes: bytes, Out: m.path, Packed: packed}
+	m.dirs, m.Path = append(m.dirs, dir), filepath.Join(dir, id+cache.ImageSuffix)
+	job := image.Job{Tree: tree, Digest: digest, Bytes: bytes, Out: m.Path, Packed: packed}
 	if store.BuildsApart() {
 		if job.Work, err = store.TempDir("image"); err != nil {
 			return m, err
 		}
 		m.dirs = append(m.dirs, job.Work)
 	}
-	m.record, err = req.images().Build(ctx, job)
+	m.Record, err = tool.Build(ctx, job)
 	return m, err
 }
 
@@ -113,12 +114,12 @@ func (p *Plan) bytes() (all, written int64) {
 // was made.
 func deriveImage(ctx context.Context, store *cache.Store, req *Request, have *Meta) (_ *Meta, err error) {
 	tree := store.TreePath(req.Platform, req.ID)
-	made, err := makeImage(ctx, store, req, tree, have.TreeDigest, have.Bytes, nil)
-	defer func() { err = errors.Join(err, made.remove()) }()
+	made, err := MakeImage(ctx, store, req.images(), req.ID, tree, have.TreeDigest, have.Bytes, nil)
+	defer func() { err = errors.Join(err, made.Remove()) }()
 	if err != nil {
 		return nil, err
 	}
-	held, err := ReadImage(ctx, made.path)
+	held, err := ReadImage(ctx, made.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -151,8 +152,8 @@ func publish(ctx context.Context, store *cache.Store, req *Request, have, meta *
 			defer func() { err = errors.Join(err, gone.Wait()) }()
 			packed = func() { gone.Go(func() error { return removeTree(staging) }) }
 		}
-		made, err := makeImage(ctx, store, req, staging, meta.TreeDigest, meta.Bytes, packed)
-		defer func() { err = errors.Join(err, made.remove()) }()
+		made, err := MakeImage(ctx, store, req.images(), req.ID, staging, meta.TreeDigest, meta.Bytes, packed)
+		defer func() { err = errors.Join(err, made.Remove()) }()
 		if err != nil {
 			return err
 		}
@@ -176,16 +177,16 @@ func publish(ctx context.Context, store *cache.Store, req *Request, have, meta *
 
 // publishImage saves the description, with the image's record, and then publishes the
 // image. An image that is there is one that no description knew of: it goes first.
-func publishImage(store *cache.Store, meta *Meta, made *madeImage) error {
+func publishImage(store *cache.Store, meta *Meta, made *MadeImage) error {
 	at := store.ImagePath(meta.Platform, meta.ID)
 	if err := os.Remove(at); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("%w: remove %s: %w", cache.ErrStore, at, err)
 	}
-	meta.Image = made.record
+	meta.Image = made.Record
 	if err := saveMeta(store, meta); err != nil {
 		return err
 	}
-	if err := store.PublishFile(made.path, at, 0o444); err != nil {
+	if err := store.PublishFile(made.Path, at, 0o444); err != nil {
 		return err
 	}
 	if meta.Delivered == image.Tree {

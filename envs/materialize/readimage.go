@@ -133,5 +133,5 @@ func unpack(to string, e *image.Entry, content io.Reader) error {
 	if content == nil {
 		return os.Symlink(e.Target, to)
 	}
-	return writeOut(to, e, content)
+	return image.WriteFile(to, e, content)
 }

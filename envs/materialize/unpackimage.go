@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -24,39 +23,14 @@ func WithUnpacked(ctx context.Context, store *cache.Store, meta *Meta, do func(r
 	if err := image.Check(f, meta.Image); err != nil {
 		return err
 	}
-	img, err := image.Open(f, meta.Image.Size)
-	if err != nil {
-		return fmt.Errorf("%w: image %s: %w", cache.ErrIntegrity, path, err)
-	}
 	dir, err := store.TempDir("unpacked")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, removeTree(dir)) }()
 	root := filepath.Join(dir, "tree")
-	err = img.Walk(ctx, func(e *image.Entry, content io.Reader) error {
-		// Names in an image are checked, and a link has nothing below it.
-		at := filepath.Join(root, filepath.FromSlash(e.Path))
-		switch {
-		case e.Mode.IsDir():
-			return os.Mkdir(at, 0o755)
-		case content == nil:
-			return os.Symlink(e.Target, at)
-		}
-		return writeOut(at, e, content)
-	})
-	if err != nil {
+	if err := image.Unpack(ctx, f, meta.Image.Size, root); err != nil {
 		return fmt.Errorf("%w: unpack %s: %w", cache.ErrStore, path, err)
 	}
 	return do(root)
-}
-
-// writeOut makes a file.
-func writeOut(at string, e *image.Entry, content io.Reader) error {
-	f, err := os.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, content)
-	return errors.Join(err, f.Chmod(e.Mode.Perm()), f.Close())
 }

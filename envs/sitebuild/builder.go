@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/hpcenv/hpcenv/cache"
+	"github.com/hpcenv/hpcenv/envs/image"
 	"github.com/hpcenv/hpcenv/envs/linkscript"
 	"github.com/hpcenv/hpcenv/envs/materialize"
 )
@@ -22,6 +23,10 @@ type Builder struct {
 	Runner linkscript.Runner
 	// Fetcher gets the sources.
 	Fetcher *cache.Fetcher
+	// Delivery is how overlays are published ("" = as trees), and Images makes images;
+	// nil = the host's mksquashfs.
+	Delivery image.Delivery
+	Images   *image.Tool
 }
 
 // Ensure builds what applies to a published environment and is not built, once for
@@ -325,5 +330,5 @@ func (b *Builder) attempt(ctx context.Context, store *cache.Store, build *Build,
 	}
 	e.State, e.Overlay = Built, id
 	e.Log = LogPath(build.Name, build.Environment, build.Platform) // described with it
-	return o.Output, Publish(ctx, store, build, *e, o.Changes)
+	return o.Output, b.publish(ctx, store, build, *e, o.Changes)
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/hpcenv/hpcenv/envs/image"
 	"github.com/hpcenv/hpcenv/envs/linkscript"
 	"github.com/hpcenv/hpcenv/envs/materialize"
 	"github.com/hpcenv/hpcenv/envs/sitebuild"
@@ -48,7 +49,7 @@ func TestBuiltOnce(t *testing.T) {
 	if _, err := materialize.Published(s.store, e.Overlay, platform); err == nil {
 		t.Error("the overlay is taken for an environment")
 	}
-	if damage, err := sitebuild.Verify(s.store, id, platform); err != nil || len(damage) != 0 {
+	if damage, err := sitebuild.Verify(t.Context(), s.store, id, platform); err != nil || len(damage) != 0 {
 		t.Errorf("verify: %v %v", damage, err)
 	}
 	if notes, err := s.builder.Missing(s.store, s.meta); err != nil || len(notes) != 0 {
@@ -247,7 +248,7 @@ func TestInterrupted(t *testing.T) {
 	if err := os.Remove(filepath.Join(tree, "lib", "l.so")); err != nil {
 		t.Fatal(err)
 	}
-	if damage, err := sitebuild.Verify(s.store, id, platform); err != nil || len(damage) != 1 || !strings.Contains(damage[0], "tree digest") || !strings.Contains(damage[0], tree) {
+	if damage, err := sitebuild.Verify(t.Context(), s.store, id, platform); err != nil || len(damage) != 1 || !strings.Contains(damage[0], "tree digest") || !strings.Contains(damage[0], tree) {
 		t.Errorf("verify: %v %v", damage, err)
 	}
 	if err := os.RemoveAll(tree); err != nil {
@@ -261,6 +262,61 @@ func TestInterrupted(t *testing.T) {
 	s.meta.ID = strings.Repeat("6", 32)
 	if _, err := s.builder.Ensure(ctx, s.store, s.meta, s.say); err == nil {
 		t.Error("it does not end with its context")
+	}
+}
+
+// Overlays are delivered as environments are; what is there in one form is not built
+// again for another one.
+func TestOverlayImage(t *testing.T) {
+	tool := image.NewTool("")
+	if err := tool.Available(t.Context()); err != nil {
+		t.Skipf("NO MKSQUASHFS ON THIS HOST: this test was not run: %v", err)
+	}
+	for _, d := range []image.Delivery{image.Image, image.Both} {
+		s := newSite(t)
+		s.builder.Delivery = d
+		_, e := s.ensure()
+		o, err := sitebuild.ReadOverlay(s.store.Root(), e.Overlay, platform)
+		if err != nil || e.State != sitebuild.Built || o.Image == nil || o.Image.TreeDigest != o.TreeDigest {
+			t.Fatalf("%s: %+v %+v %v", d, e, o, err)
+		}
+		tree, path := s.store.TreePath(platform, e.Overlay), s.store.ImagePath(platform, e.Overlay)
+		if _, err := os.Stat(tree); (err == nil) != d.WantsTree() {
+			t.Errorf("%s: tree: %v", d, err)
+		}
+		if st, err := os.Stat(path); err != nil || st.Mode() != 0o444 || st.Size() != o.Image.Size {
+			t.Fatalf("%s: image: %v %v", d, st, err)
+		}
+		damage, err := sitebuild.Verify(t.Context(), s.store, id, platform)
+		if err != nil || len(damage) != 0 {
+			t.Errorf("%s: verify: %v %v", d, damage, err)
+		}
+		if left, err := os.ReadDir(filepath.Join(s.store.Root(), "tmp")); err != nil || len(left) != 1 {
+			t.Errorf("%s: left in tmp: %v %v", d, left, err) // the locks
+		}
+		s.builder.Delivery = image.Tree
+		if _, again := s.ensure(); again.Overlay != e.Overlay || len(s.nodes.builds) != 1 {
+			t.Errorf("%s: built again: %+v", d, again)
+		}
+		// One byte of the data, behind the superblock.
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data[100] ^= 1
+		if err := errors.Join(os.Chmod(path, 0o644), os.WriteFile(path, data, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		damage, err = sitebuild.Verify(t.Context(), s.store, id, platform)
+		if err != nil || len(damage) != 1 || !strings.Contains(damage[0], path) || !strings.Contains(damage[0], "sha256") {
+			t.Errorf("%s: verify: %v %v", d, damage, err)
+		}
+		if err := errors.Join(os.RemoveAll(tree), os.Remove(path)); err != nil {
+			t.Fatal(err)
+		}
+		if _, e := s.ensure(); e.State != sitebuild.Built || len(s.nodes.builds) != 2 {
+			t.Errorf("%s: gone, and not built again: %+v", d, e)
+		}
 	}
 }
 

@@ -8,7 +8,9 @@
 //	declaration.go  what a site declares, checked; which environments it applies to
 //	key.go          what a build depends on, and the overlay's id
 //	task.go         the job
-//	publish.go      from a job's verified outcome to trees/<platform>/<overlay id>
+//	publish.go      from a job's verified outcome to trees/<platform>/<overlay id>, or to
+//	                images/<platform>/<overlay id>.sqfs, as environments are delivered
+//	overlay.go      what is published, described
 //	record.go       meta/<environment id>/<platform>.overlays.json, for submissions and nodes
 //	apply.go        which overlays a node uses, and the variables of a launch
 //

@@ -12,49 +12,10 @@ import (
 	"time"
 
 	"github.com/hpcenv/hpcenv/cache"
+	"github.com/hpcenv/hpcenv/envs/image"
 	"github.com/hpcenv/hpcenv/envs/linkscript"
 	"github.com/hpcenv/hpcenv/envs/materialize"
 )
-
-// Overlay describes a published overlay (meta/<overlay id>/<platform>.overlay.json).
-type Overlay struct {
-	Version  int    `json:"version"`
-	ID       string `json:"id"`
-	Platform string `json:"platform"`
-	// Prefix is where it lies on every node, Environment the id of what it is for.
-	Prefix      string `json:"prefix"`
-	Environment string `json:"environment"`
-	// TreeDigest is that of environments (materialize.TreeDigest).
-	TreeDigest string `json:"tree_digest"`
-	Files      int    `json:"files"`
-	Bytes      int64  `json:"bytes"`
-	// Build is of what it was built.
-	Build Entry `json:"build"`
-}
-
-// MetaPath is where an overlay's description lies below a store's root.
-func MetaPath(root, id, platform string) string {
-	return filepath.Join(root, "meta", id, platform+".overlay.json")
-}
-
-// Published tells whether an overlay is there: its description and its tree.
-func Published(store *cache.Store, id, platform string) (bool, error) {
-	for _, p := range []string{MetaPath(store.Root(), id, platform), store.TreePath(platform, id)} {
-		if _, err := os.Lstat(p); errors.Is(err, fs.ErrNotExist) {
-			return false, nil
-		} else if err != nil {
-			return false, fmt.Errorf("%w: %w", cache.ErrStore, err)
-		}
-	}
-	return true, nil
-}
-
-// IsOverlay tells whether a tree of the store is an overlay: it has the description of
-// one.
-func IsOverlay(store *cache.Store, id, platform string) bool {
-	_, err := os.Lstat(MetaPath(store.Root(), id, platform))
-	return err == nil
-}
 
 // fixedTime is the time of everything in an overlay, as in environments.
 var fixedTime = time.Date(1980, 1, 2, 0, 0, 0, 0, time.UTC)
@@ -82,9 +43,9 @@ func whole(changes []linkscript.Change) error {
 	return nil
 }
 
-// Publish makes an overlay of what a build made, which was verified on its way here
+// publish makes an overlay of what a build made, which was verified on its way here
 // (linkscript.Verify): all files are written anew by this account, with its modes.
-func Publish(ctx context.Context, store *cache.Store, b *Build, e Entry, changes []linkscript.Change) (err error) {
+func (b *Builder) publish(ctx context.Context, store *cache.Store, build *Build, e Entry, changes []linkscript.Change) (err error) {
 	if err := whole(changes); err != nil {
 		return err
 	}
@@ -96,7 +57,7 @@ func Publish(ctx context.Context, store *cache.Store, b *Build, e Entry, changes
 		// After success the directory has been renamed away.
 		err = errors.Join(err, os.RemoveAll(staging))
 	}()
-	o := Overlay{Version: recordVersion, ID: e.Overlay, Platform: b.Platform, Prefix: filepath.Join(b.Root, e.Overlay), Environment: b.Environment, Build: e}
+	o := Overlay{Version: recordVersion, ID: e.Overlay, Platform: build.Platform, Prefix: filepath.Join(build.Root, e.Overlay), Environment: build.Environment, Build: e}
 	root, err := os.OpenRoot(staging)
 	if err != nil {
 		return fmt.Errorf("%w: %w", cache.ErrStore, err)
@@ -118,10 +79,42 @@ func Publish(ctx context.Context, store *cache.Store, b *Build, e Entry, changes
 	if o.TreeDigest, err = materialize.TreeDigest(staging); err != nil {
 		return err
 	}
-	if err := saveJSON(store, MetaPath(store.Root(), o.ID, o.Platform), &o); err != nil {
+	return b.publishForms(ctx, store, &o, staging)
+}
+
+// publishForms publishes a staged overlay as the Builder's Delivery says. The description
+// comes first: without it nobody takes what is there for an overlay.
+func (b *Builder) publishForms(ctx context.Context, store *cache.Store, o *Overlay, staging string) (err error) {
+	var made *materialize.MadeImage
+	if b.Delivery.WantsImage() {
+		tool := b.Images
+		if tool == nil {
+			tool = image.NewTool("")
+		}
+		made, err = materialize.MakeImage(ctx, store, tool, o.ID, staging, o.TreeDigest, o.Bytes, nil)
+		defer func() { err = errors.Join(err, made.Remove()) }()
+		if err != nil {
+			return fmt.Errorf("image of overlay %s: %w", o.ID, err)
+		}
+		o.Image = made.Record
+	}
+	if err := saveJSON(store, MetaPath(store.Root(), o.ID, o.Platform), o); err != nil {
 		return err
 	}
-	return store.PublishDir(ctx, staging, store.TreePath(b.Platform, o.ID))
+	if made != nil {
+		at := store.ImagePath(o.Platform, o.ID)
+		// One that is there is of an earlier description, and not of this one.
+		if err := os.Remove(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%w: remove %s: %w", cache.ErrStore, at, err)
+		}
+		if err := store.PublishFile(made.Path, at, 0o444); err != nil {
+			return err
+		}
+	}
+	if !b.Delivery.WantsTree() {
+		return nil
+	}
+	return store.PublishDir(ctx, staging, store.TreePath(o.Platform, o.ID))
 }
 
 // place writes one path; directories come before what lies in them.

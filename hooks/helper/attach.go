@@ -24,6 +24,8 @@ type attachFlags struct {
 	group                     string // in whose part of the store the trees lie; "" = everybody's
 	shared                    bool   // the mounts are those of other steps, too
 
+	end time.Time // until when attaching waits, for storage or for other steps
+
 	local     staging.Config // copies on this node's disk; without Dir: none
 	localFail string         // store or refuse: what follows when there is no copy
 	localEnd  time.Time      // until when this attach waits for copies
@@ -82,6 +84,7 @@ func attach(args []string) error {
 
 // attach has the user's child open what the pin's choices lie in, and mounts it.
 func (f *attachFlags) attach(p *pin.Pin) error {
+	f.end = time.Now().Add(attachTime)
 	// Another step in the same namespace has mounted environments one by one.
 	each, err := eachMounted(f.prefixRoot)
 	if err != nil {

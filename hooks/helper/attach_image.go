@@ -6,13 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/image"
-	"github.com/hpcenv/hpcenv/hooks/facts"
 	"github.com/hpcenv/hpcenv/hooks/loopdev"
 	"github.com/hpcenv/hpcenv/internal/fdmsg"
 )
@@ -49,23 +47,23 @@ func (f *attachFlags) mountOne(c *opener, one *offer, file *os.File, first bool)
 			defer func() { err = errors.Join(err, copied.Close()) }()
 		}
 	}
-	unlock, err := lockLoops(f.runDir)
-	if err != nil {
-		return err
-	}
-	defer unlock()
 	if first {
 		if err := f.makeRoot(); err != nil {
 			return err
 		}
 	}
+	unlock, err := f.lockNode(lockOf(one.ID))
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	target := filepath.Join(f.prefixRoot, one.ID)
 	if one.Image == nil {
 		f.deliver(one.ID, asTree)
 		return bindReadOnly(int(file.Fd()), one.Name, target)
 	}
 	if err := os.Mkdir(target, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return refuse(api.ExitUnreachable, "prefix %s cannot be made on this node: %w", target, err)
+		return refuse(api.ExitUnreachable, "prefix %s cannot be made on this node: %w; next: exclude the node (--exclude) and tell the administrator", target, err)
 	}
 	there, err := otherDevice(target, f.prefixRoot)
 	if err != nil {
@@ -94,6 +92,11 @@ func (f *attachFlags) mountOne(c *opener, one *offer, file *os.File, first bool)
 
 // makeRoot covers the prefix root with a small file system of this namespace's own.
 func (f *attachFlags) makeRoot() error {
+	unlock, err := f.lockNode(rootLock)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	each, err := eachMounted(f.prefixRoot)
 	if err != nil || each {
 		return err
@@ -106,7 +109,7 @@ func (f *attachFlags) makeRoot() error {
 	}
 	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	if err := unix.Mount("hpcenv", f.prefixRoot, "tmpfs", flags, "mode=0755,size=1m"); err != nil {
-		return refuse(api.ExitUnreachable, "prefix root %s: an empty file system cannot be mounted there: %w", f.prefixRoot, err)
+		return refuse(api.ExitUnreachable, "prefix root %s: an empty file system cannot be mounted there: %w; next: exclude the node (--exclude) and tell the administrator", f.prefixRoot, err)
 	}
 	if err := os.WriteFile(filepath.Join(f.prefixRoot, eachMark), nil, 0o444); err != nil {
 		return errors.Join(refuse(api.ExitUnreachable, "prefix root: %w", err), unix.Unmount(f.prefixRoot, unix.MNT_DETACH))
@@ -161,7 +164,7 @@ func (f *attachFlags) rootChecks(one *offer, file *os.File) error {
 		return refuse(api.ExitUnreachable, "store: %w", &fs.PathError{Op: "stat", Path: one.Name, Err: err})
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Mode&0o222 != 0 || f.owner >= 0 && int(st.Uid) != f.owner || st.Size != uint64(one.Image.Size) {
-		return refuse(api.ExitUnreachable, "%s is not what was opened (mode %06o, uid %d, %d bytes); it is not mounted; next: tell the administrator", one.Name, st.Mode, st.Uid, st.Size)
+		return refuse(api.ExitUnreachable, "%s is not the image that was published: root sees mode %06o, owner %d and %d bytes, not %d bytes of owner %d that nobody may write to; it is not mounted; next: tell the administrator, who looks at who has changed it", one.Name, st.Mode, st.Uid, st.Size, one.Image.Size, f.owner)
 	}
 	return nil
 }
@@ -213,7 +216,7 @@ func (f *attachFlags) device(c *opener, one *offer) (*os.File, error) {
 }
 
 func noDevice(err error) error {
-	return &lacking{refuse(api.ExitUnreachable, "this node has no loop device for the environment's image: %w; next: exclude the node (--exclude) and tell the administrator", err)}
+	return &lacking{refuse(api.ExitUnreachable, "this node has no loop device for the environment's image: %w; next: exclude the node (--exclude) and tell the administrator: losetup -a shows there which are in use, by what", err)}
 }
 
 // mountDevice looks at what the device shows, through the kernel's own reading, and
@@ -227,6 +230,9 @@ func mountDevice(device *os.File, one *offer, target string) error {
 		return refuse(api.ExitUnreachable, "%s, in %s: %w; it is not mounted; next: tell the administrator", one.Name, device.Name(), err)
 	}
 	err = unix.Mount(device.Name(), target, "squashfs", unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV, "")
+	if errors.Is(err, unix.EINVAL) {
+		return refuse(api.ExitUnreachable, "this node's kernel cannot mount %s: %w: its squashfs may lack zstd, or the image is damaged; next: exclude the node (--exclude) and tell the administrator: the node's kernel log says which, and hpcenv admin verify looks at the image", one.Name, err)
+	}
 	if errors.Is(err, unix.ENODEV) {
 		return &lacking{refuse(api.ExitUnreachable, "this node's kernel has no squashfs: %w; next: exclude the node (--exclude); the administrator loads the module squashfs", err)}
 	}
@@ -245,38 +251,4 @@ func otherDevice(a, b string) (bool, error) {
 	}
 	err = errors.Join(err, unix.Statx(unix.AT_FDCWD, b, unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE, &y))
 	return x.Dev_major != y.Dev_major || x.Dev_minor != y.Dev_minor, err
-}
-
-// lockLoops lets one attach at a time look for a loop device, so that steps that start
-// together share one. The lock goes with its holder.
-func lockLoops(runDir string) (unlock func(), err error) {
-	if runDir == "" {
-		runDir = DefaultRunDir
-	}
-	fail := func(err error) (func(), error) {
-		return nil, refuse(api.ExitUnreachable, "attaching an image: %w", err)
-	}
-	if err := os.MkdirAll(runDir, 0o755); err != nil {
-		return fail(err)
-	}
-	if err := facts.OwnDirectory(runDir); err != nil {
-		return fail(err)
-	}
-	l, err := os.OpenFile(filepath.Join(runDir, "loop.lock"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return fail(err)
-	}
-	for end := time.Now().Add(openTimeout); ; time.Sleep(2 * time.Millisecond) {
-		err := unix.Flock(int(l.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			return func() { l.Close() }, nil // nothing is written
-		}
-		busy := errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, unix.EINTR)
-		if busy && time.Now().After(end) {
-			err = fmt.Errorf("another step of this node is at it for more than %s: does the storage answer? next: try another node (sbatch --exclude=…) and tell the administrator: %w", openTimeout, err)
-		}
-		if !busy || time.Now().After(end) {
-			return fail(errors.Join(fmt.Errorf("%s: %w", l.Name(), err), l.Close()))
-		}
-	}
 }

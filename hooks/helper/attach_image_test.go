@@ -15,6 +15,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/image"
 	"github.com/hpcenv/hpcenv/envs/materialize"
+	"github.com/hpcenv/hpcenv/envs/sitebuild"
 	"github.com/hpcenv/hpcenv/hooks/loopdev"
 	"github.com/hpcenv/hpcenv/hooks/pin"
 )
@@ -146,6 +147,52 @@ func TestAttachImage(t *testing.T) {
 	s.freed(t)
 	if mounts, err := os.ReadFile("/proc/self/mountinfo"); err != nil || strings.Contains(string(mounts), s.base) {
 		t.Errorf("the host's mounts: %v\n%s", err, mounts)
+	}
+}
+
+// What the site built for an environment is at its place, too, in whatever form it is there.
+func TestAttachOverlays(t *testing.T) {
+	s := newImageStore(t)
+	const imageOverlay, treeOverlay, gone = "00000000000000000000000000000001", "00000000000000000000000000000002", "00000000000000000000000000000003"
+	store, platform := filepath.Join(s.base, "store"), hostPlatform()
+	tree := filepath.Join(store, "trees", platform, treeOverlay)
+	source := filepath.Join(s.base, "source")
+	if err := errors.Join(os.MkdirAll(tree, 0o755), os.WriteFile(filepath.Join(tree, "what"), []byte("a tree"), 0o644),
+		os.Mkdir(source, 0o755), os.WriteFile(filepath.Join(source, "what"), []byte("an image, "), 0o644),
+		os.MkdirAll(filepath.Join(store, "meta", imageOverlay), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	at := filepath.Join(store, "images", platform, imageOverlay+cache.ImageSuffix)
+	rec, err := image.NewTool("").Build(t.Context(), image.Job{Tree: source, Out: at})
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := json.Marshal(&sitebuild.Overlay{Version: 1, ID: imageOverlay, Platform: platform, Image: rec})
+	if err = errors.Join(err, os.Chmod(at, 0o444), os.WriteFile(sitebuild.MetaPath(store, imageOverlay, platform), overlay, 0o444)); err != nil {
+		t.Fatal(err)
+	}
+	var built sitebuild.Record
+	built.Version = 1
+	for _, id := range []string{imageOverlay, treeOverlay, gone, imageOverlay} {
+		built.Builds = append(built.Builds, sitebuild.Entry{Name: "x", State: sitebuild.Built, Overlay: id})
+	}
+	built.Builds = append(built.Builds, sitebuild.Entry{Name: "y", State: sitebuild.Failed})
+	record, err := json.Marshal(&built)
+	if err = errors.Join(err, os.WriteFile(sitebuild.RecordPath(store, testID, platform), record, 0o444)); err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.inNamespace(`cat $root/` + testID + `/what; echo; cat $root/` + imageOverlay + `/what $root/` + treeOverlay + `/what; echo; ls $root | wc -l; grep -c "$root/.*squashfs" /proc/self/mountinfo`)
+	if err != nil || out != "image\nan image, a tree\n4\n2\n" {
+		t.Errorf("%v: %s", err, out)
+	}
+	// Also where the environment itself is a tree.
+	env := filepath.Join(store, "trees", platform, testID)
+	if err := errors.Join(os.Remove(s.image), os.Mkdir(env, 0o755), os.WriteFile(filepath.Join(env, "what"), []byte("tree"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	out, err = s.inNamespace(`cat $root/` + testID + `/what $root/` + imageOverlay + `/what`)
+	if err != nil || out != "treean image, " {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // localWait bounds how long an attach waits for copies of images, all together: well within
-// openTimeout, so that the store's image can still be mounted.
+// attachTime, so that the store's image can still be mounted.
 const localWait = 3 * time.Second
 
 // stage is the copy on this node's disk of an image that the user's child has opened; nil =

@@ -70,7 +70,7 @@ func (o *opening) owned(f *os.File, name string, modes uint32) error {
 		return refuse(api.ExitUnreachable, "store: %w", &fs.PathError{Op: "stat", Path: name, Err: err})
 	}
 	if o.owner >= 0 && int(st.Uid) != o.owner {
-		return refuse(api.ExitUnreachable, "%s belongs to uid %d, not to the configured owner %d; it is not mounted; next: the administrator checks owner= in plugstack.conf", name, st.Uid, o.owner)
+		return refuse(api.ExitUnreachable, "%s belongs to uid %d, not to the configured owner %d; it is not mounted; next: tell the administrator, who checks owner= in plugstack.conf and who has replaced it", name, st.Uid, o.owner)
 	}
 	if st.Mode&modes != 0 {
 		who, next := "others", "go-w"

@@ -7,12 +7,14 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/image"
+	"github.com/hpcenv/hpcenv/envs/sitebuild"
 	"github.com/hpcenv/hpcenv/hooks/loopdev"
 	"github.com/hpcenv/hpcenv/hooks/prepared"
 	"github.com/hpcenv/hpcenv/internal/fdmsg"
@@ -41,8 +43,14 @@ func (o *opening) offer(conn *net.UnixConn, ids []string) error {
 		if one == nil {
 			continue // it is not made; activation says so, if this node needs it
 		}
-		offers = append(offers, *one)
-		o.each = o.each || one.Image != nil
+		overlays, err := o.findOverlays(id)
+		if err != nil {
+			return err
+		}
+		for _, one := range append([]offer{*one}, overlays...) {
+			offers = append(offers, one)
+			o.each = o.each || one.Image != nil
+		}
 	}
 	if !o.each || len(offers) == 0 {
 		offers = []offer{{Name: filepath.Join(o.root, "trees", o.platform)}}
@@ -58,9 +66,63 @@ func (o *opening) offer(conn *net.UnixConn, ids []string) error {
 // find tells what there is of an environment: its image, else its tree, or the other way
 // round; nil = neither.
 func (o *opening) find(id string) (*offer, error) {
+	return o.findForm(id, "the environment's description", func() (*image.Record, error) {
+		meta, err := prepared.Store{Root: o.root, Group: o.group}.Meta(id, o.platform)
+		if err != nil {
+			return nil, err
+		}
+		return meta.Image, nil
+	})
+}
+
+// findOverlays is find for what the site built for an environment.
+func (o *opening) findOverlays(id string) ([]offer, error) {
+	about := "what the site built for the environment"
+	rec, err := prepared.Store{Root: o.root, Group: o.group}.SiteBuilds(id, o.platform)
+	if err != nil {
+		return nil, refuse(api.ExitUnreachable, "%w; next: tell the administrator", err)
+	}
+	var offers []offer
+	for _, e := range rec.Builds {
+		if e.State != sitebuild.Built {
+			continue
+		}
+		one, err := o.findForm(e.Overlay, about, func() (*image.Record, error) {
+			overlay, err := sitebuild.ReadOverlay(o.root, e.Overlay, o.platform)
+			if err != nil {
+				return nil, err
+			}
+			return overlay.Image, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if one != nil && !slices.ContainsFunc(offers, func(x offer) bool { return x.ID == one.ID }) {
+			offers = append(offers, *one)
+		}
+	}
+	return offers, nil
+}
+
+// findForm tells what there is of an id: its image, which record knows, else its tree, or
+// the other way round.
+func (o *opening) findForm(id, about string, record func() (*image.Record, error)) (*offer, error) {
 	tree, file := filepath.Join(o.root, "trees", o.platform, id), filepath.Join(o.root, "images", o.platform, id+cache.ImageSuffix)
+	ofImage := func() (*offer, error) {
+		rec, err := record()
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, refuse(api.ExitUnreachable, "%s: %w; next: tell the administrator", about, err)
+		}
+		if rec == nil {
+			return nil, nil
+		}
+		return &offer{ID: id, Name: file, Image: rec}, nil
+	}
 	if _, err := os.Lstat(file); err == nil && !o.trees {
-		if one, err := o.findImage(id, file); one != nil || err != nil {
+		if one, err := ofImage(); one != nil || err != nil {
 			return one, err
 		}
 	}
@@ -68,22 +130,7 @@ func (o *opening) find(id string) (*offer, error) {
 		return &offer{ID: id, Name: tree}, nil
 	}
 	// Only what is not there, or not seen yet, costs more than these looks.
-	return o.findImage(id, file)
-}
-
-// findImage is an image as the environment's description has it; nil = it has none.
-func (o *opening) findImage(id, file string) (*offer, error) {
-	meta, err := prepared.Store{Root: o.root, Group: o.group}.Meta(id, o.platform)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, refuse(api.ExitUnreachable, "the environment's description: %w; next: tell the administrator", err)
-	}
-	if meta.Image == nil {
-		return nil, nil
-	}
-	return &offer{ID: id, Name: file, Image: meta.Image}, nil
+	return ofImage()
 }
 
 func (o *opening) send(conn *net.UnixConn, one *offer) (err error) {
@@ -162,22 +209,46 @@ func (o *opening) openImage(one *offer) (*os.File, error) {
 	}
 	f, err := prepared.OpenBelow(o.root, rel)
 	if err != nil {
-		why := ""
+		why, next := "", "tell the administrator, or exclude the node (--exclude)"
+		if errors.Is(err, fs.ErrNotExist) {
+			next = "submit the job again, which has it made anew, or exclude the node (--exclude) if others have it"
+		}
 		if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
 			why = " (symbolic links are not followed in the store)"
 		}
-		return nil, refuse(api.ExitUnreachable, "the environment's image cannot be opened: %w%s; it is not mounted; next: tell the administrator, or exclude the node (--exclude)", err, why)
+		return nil, refuse(api.ExitUnreachable, "the environment's image cannot be opened: %w%s; it is not mounted; next: %s", err, why, next)
 	}
 	// An image is published 0444: whoever could write to it would write to what the
 	// kernel has mounted.
 	err = o.owned(f, one.Name, 0o222)
 	if err == nil {
-		if err = image.Check(f, one.Image); err != nil {
-			err = refuse(api.ExitUnreachable, "the environment's image is not as it was published: %w; it is not mounted; next: the administrator looks at it with hpcenv admin verify, removes it and prepares it again", err)
-		}
+		err = checkImage(f, one.Image)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// checkImage reads what a launch can afford to look at, and what mounting will read: root
+// then finds it in the page cache, and does not wait for the storage itself.
+func checkImage(f *os.File, rec *image.Record) error {
+	// Nothing beyond what is asked for: an image is large, and read in places.
+	err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_RANDOM)
+	if errors.Is(err, unix.ESPIPE) {
+		err = nil // no file at all: Check says so
+	}
+	if err == nil {
+		err = image.Check(f, rec)
+	}
+	if err == nil {
+		err = image.ReadAsMount(f, rec.Superblock)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, cache.ErrIntegrity):
+		return refuse(api.ExitUnreachable, "the environment's image is not as it was published: %w; it is not mounted; next: tell the administrator, who looks at it with hpcenv admin verify, removes it and prepares it again", err)
+	}
+	return refuse(api.ExitUnreachable, "the environment's image cannot be read on this node: %w; it is not mounted; next: exclude the node (--exclude) and tell the administrator", err)
 }

@@ -15,9 +15,10 @@ import (
 	"github.com/hpcenv/hpcenv/internal/fdmsg"
 )
 
-// openTimeout bounds how long the child may take in all; the shim bounds the whole of
-// attach.
-const openTimeout = 8 * time.Second
+// attachTime bounds how long attaching waits in all, for what the child opens and for
+// other steps that are at the same image. It is below the shim's own bound on attach, so
+// that what is waited for is named.
+const attachTime = 8 * time.Second
 
 // opener is the child that opens things as the user.
 type opener struct {
@@ -54,7 +55,7 @@ func startOpener(store string, ids []string, each bool, f *attachFlags) (*opener
 	if err = errors.Join(err, theirs.Close()); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting the opening child: %w", err), c.conn.Close())
 	}
-	return c, c.conn.SetDeadline(time.Now().Add(openTimeout))
+	return c, c.conn.SetDeadline(f.end)
 }
 
 // next is what the child offers next; the caller closes the file.
@@ -104,7 +105,7 @@ func (c *opener) verdict(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		// The child may hang in the kernel for good; it is killed and not waited for.
 		return errors.Join(refuse(api.ExitUnreachable,
-			"store: opening %s did not finish within %s: the storage does not answer; next: try another node (sbatch --exclude=…) and tell the administrator", c.store, openTimeout),
+			"the store %s does not answer on this node: what the environment lies in could not be opened and read within %s; next: exclude the node (--exclude) and tell the administrator", c.store, attachTime),
 			c.cmd.Process.Kill())
 	}
 	waitErr := c.cmd.Wait()

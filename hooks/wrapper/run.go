@@ -138,20 +138,26 @@ func (j job) become(ctx context.Context, stderr io.Writer) (int, error) {
 		}
 	}
 	printNotes(stderr, res.Notes)
-	argv, env := j.Argv, res.Env
 	if j.Shell {
-		var rc *os.File
-		if argv, rc, err = interactive(j.Input.Prefix, res.Env); err != nil {
-			return failed(err)
-		}
-		defer runtime.KeepAlive(rc) // or the shell would not inherit it
+		return DirectShell(j.Input.Prefix, res.Env, j.Input.ID)
 	}
-	return execute(argv, env, j.Input.ID)
+	return execute(j.Argv, res.Env, j.Input.ID)
 }
 
 // Direct becomes a program in an environment that is active already, as the
 // processes of a job are in theirs; id is the environment's.
 func Direct(argv, env []string, id string) (int, error) { return execute(argv, env, id) }
+
+// DirectShell becomes an interactive shell where an environment is active already, as
+// Shell does where it is not.
+func DirectShell(prefix string, env []string, id string) (int, error) {
+	argv, rc, err := interactive(prefix, env)
+	if err != nil {
+		return failed(err)
+	}
+	defer runtime.KeepAlive(rc) // or the shell would not inherit it
+	return execute(argv, env, id)
+}
 
 // execute becomes a program; it comes back only if it failed.
 func execute(argv, env []string, id string) (int, error) {

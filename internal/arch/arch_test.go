@@ -22,7 +22,7 @@ var allowed = map[string][]string{
 	"envs/bytecode/pycbench": {"envs", "cache", "internal/figure"}, // a program that measures
 	"slurm":                  {"envs", "cache"},
 	"slurm/launchbench":      {"hooks/pin", "internal/figure"}, // a program that measures
-	"hooks":                  {"envs", "cache", "daemon/api", "internal/clientconf", "internal/munge", "internal/remember", "internal/shellword", "internal/version", "slurm"},
+	"hooks":                  {"envs", "cache", "daemon/api", "internal/clientconf", "internal/fdmsg", "internal/munge", "internal/remember", "internal/shellword", "internal/version", "slurm"},
 	"daemon":                 {"slurm", "hooks", "envs", "cache", "internal/munge", "internal/nearest", "internal/version"},
 	"daemon/api":             {"internal/making", "internal/munge"}, // a leaf: types and the clients
 	"daemon/service":         {"daemon/api", "daemon/inventory", "slurm", "hooks", "envs", "cache", "internal/clientconf", "internal/version"},
@@ -37,6 +37,7 @@ var allowed = map[string][]string{
 	"internal/version":       {},
 	"internal/munge":         {},
 	"internal/membound":      {},
+	"internal/fdmsg":         {},
 	"internal/shellword":     {},
 	"internal/testdata":      {},
 	"internal/condatest":     {},

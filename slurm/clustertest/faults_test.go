@@ -89,12 +89,13 @@ func deliver(kind string, data []byte) http.Handler {
 	})
 }
 
-// helper NODE missing|crash|count|real: what stands where the helper of a node
-// (or of the submit host, "login") is expected. count writes each verb to
-// $WORK/verbs.
+// helper NODE missing|crash|count|measured|no-squashfs|no-loops|real: what stands where the helper
+// of a node (or of the submit host, "login") is expected. count writes each verb to
+// $WORK/verbs; measured writes the memory of each to $WORK/rss; no-… is
+// the real one where the kernel lacks something (deny).
 func (c *cluster) cmdHelper(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
-		ts.Fatalf("usage: helper NODE missing|crash|count|real")
+		ts.Fatalf("usage: helper NODE missing|crash|count|measured|no-squashfs|no-loops|real")
 	}
 	path := filepath.Join(c.state, "nodes", args[0], "sw/bin/hpcenv")
 	if args[0] == "login" {
@@ -122,6 +123,13 @@ func (c *cluster) cmdHelper(ts *testscript.TestScript, neg bool, args []string) 
 		ts.Check(f.Close())
 		// The nodes know the real one by the path they see it at.
 		script = fmt.Sprintf("#!/bin/sh\necho \"$2\" >> %s\nexec %s.real \"$@\"\n", log, c.helper)
+	case "measured":
+		log := ts.MkAbs("rss")
+		ts.Check(os.WriteFile(log, nil, 0o666))
+		ts.Check(os.Chmod(log, 0o666))
+		script = fmt.Sprintf("#!/bin/sh\nexec %s %s %s.real \"$@\"\n", filepath.Join(c.bin, "measured"), log, c.helper)
+	case "no-squashfs", "no-loops":
+		script = fmt.Sprintf("#!/bin/sh\nexec %s %s %s.real \"$@\"\n", filepath.Join(c.bin, "deny"), args[1], c.helper)
 	case "real":
 		ts.Check(os.Link(real, path))
 		return
@@ -146,24 +154,29 @@ func cmdVerbs(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.Truncate(ts.MkAbs("verbs"), 0))
 }
 
-// serve NODE PROGRAM: a file system of this test (root-squash, hang) stands
+// serve NODE PROGRAM: a file system of this test (root-squash, hang, stuck) stands
 // where the node sees the store, until the story ends.
 func (c *cluster) cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
-		ts.Fatalf("usage: serve NODE root-squash|hang")
+		ts.Fatalf("usage: serve NODE root-squash|hang|stuck")
 	}
 	node, real := args[0], "/srv/real-store"
+	serve := []string{filepath.Join(c.bin, args[1]), real, c.nodeStore}
+	if args[1] == "stuck" {
+		serve = append(serve, c.stuckFile(node))
+		ts.Defer(func() { ts.Check(os.RemoveAll(c.stuckFile(node))) })
+	}
 	sh := "mkdir -p " + real + " && mount --bind " + c.nodeStore + " " + real
 	if out, err := c.onNode(node, "sh", "-c", sh).CombinedOutput(); err != nil {
 		ts.Fatalf("%s: %v", out, err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	cmd := c.onNode(node, filepath.Join(c.bin, args[1]), real, c.nodeStore)
+	cmd := c.onNode(node, serve...)
 	cmd.Stderr = os.Stderr
 	ts.Check(cmd.Start())
 	ts.Defer(func() {
 		cancel()
-		out, err := c.onNode(node, "sh", "-c", "umount -l "+c.nodeStore+"; umount "+real).CombinedOutput()
+		out, err := c.onNode(node, "sh", "-c", "umount -l "+c.nodeStore+"; umount -l "+real).CombinedOutput()
 		if err != nil {
 			ts.Fatalf("%s: %v", out, err)
 		}
@@ -178,6 +191,20 @@ func (c *cluster) cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 		out, err := c.onNode(node, "grep", "-c", " "+c.nodeStore+" fuse", "/proc/self/mounts").Output()
 		return err == nil && strings.TrimSpace(string(out)) != "0", nil
 	}))
+}
+
+// stuckFile is what file system "stuck" on a node does not answer.
+func (c *cluster) stuckFile(node string) string { return filepath.Join(c.state, "work", "stuck."+node) }
+
+// storage NODE KINDS: what file system "stuck" there does not answer from now on, of images:
+// lookup, open, getattr, read, tables (behind the superblock), joined by commas. ! storage NODE: it answers.
+func (c *cluster) cmdStorage(ts *testscript.TestScript, neg bool, args []string) {
+	if neg && len(args) == 1 {
+		args = append(args, "")
+	} else if neg || len(args) != 2 {
+		ts.Fatalf("usage: storage NODE KINDS, or ! storage NODE")
+	}
+	ts.Check(os.WriteFile(c.stuckFile(args[0]), []byte(args[1]), 0o644))
 }
 
 // cover DIR OPTIONS: a tmpfs over a directory of the store as the daemon sees

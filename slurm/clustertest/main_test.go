@@ -31,6 +31,10 @@ var programs = map[string]func(){
 	"osx-only":       program(osxOnly),
 	"root-squash":    program(rootSquash),
 	"hang":           program(hang),
+	"stuck":          program(stuck),
+	"deny":           program(deny),
+	"automount":      program(automount),
+	"measured":       program(measured),
 }
 
 func TestMain(m *testing.M) {
@@ -103,6 +107,14 @@ func TestMixed(t *testing.T) {
 		}
 	})
 	runScripts(t, "mixed")
+}
+
+// TestLong runs what takes too long for every change (make test-image-faults).
+func TestLong(t *testing.T) {
+	if os.Getenv("HPCENV_TEST_LONG") == "" {
+		t.Skip("HPCENV_TEST_LONG is not set")
+	}
+	runScripts(t, "long")
 }
 
 func runScripts(t *testing.T, dir string) {

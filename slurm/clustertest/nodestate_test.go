@@ -3,7 +3,9 @@
 package clustertest
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -21,13 +23,64 @@ func (c *cluster) cmdState(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	last := ""
 	err := poll(45*time.Second, args[0]+" to be "+args[1], func() (bool, error) {
-		out, err := c.command("sinfo", "-h", "-N", "-p", "all", "-n", args[0], "-o", "%T").Output()
-		last = strings.TrimSpace(string(out))
+		var err error
+		last, err = c.sinfo(args[0], "%T")
 		return last == args[1], err
 	})
 	if err != nil {
-		ts.Fatalf("%v: it is %q", err, last)
+		ts.Fatalf("%v: it is %q\n%s", err, last, c.whatSlurmSays(args[0]))
 	}
+}
+
+// sinfo says what a node's field is. It asks for all nodes: asked for one alone (sinfo -n),
+// slurmctld answers with the CPUs in use as they were when somebody last asked for all, so
+// that a node is "mixed" for as long as nobody does (tried; _slurm_rpc_dump_node_single).
+func (c *cluster) sinfo(node, field string) (string, error) {
+	out, err := c.command("sinfo", "-h", "-N", "-p", "all", "-o", "%N "+field).Output()
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(out)) {
+		if name, text, _ := strings.Cut(strings.TrimSpace(line), " "); name == node {
+			return text, nil
+		}
+	}
+	return "", fmt.Errorf("sinfo knows no node %s:\n%s", node, out)
+}
+
+// whatSlurmSays of a node and of all jobs, for the message of a story that fails.
+func (c *cluster) whatSlurmSays(node string) string {
+	var said strings.Builder
+	for _, command := range [][]string{
+		{"date", "+%T.%N"},
+		{"squeue", "--all", "--states=all", "--sort=-i", "--format=%i %T %N reason %r began %S ended %e"},
+		{"scontrol", "show", "node", node},
+	} {
+		out, err := c.command(command...).CombinedOutput()
+		fmt.Fprintf(&said, "%s: %s\n", strings.Join(command, " "), bytes.TrimSpace(out))
+		if err != nil {
+			fmt.Fprintf(&said, "(%v)\n", err)
+		}
+	}
+	return said.String()
+}
+
+// power off|on NODE: all that runs on the node ends at once; it boots. It is on when the
+// story ends.
+func (c *cluster) cmdPower(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 || args[0] != "off" && args[0] != "on" {
+		ts.Fatalf("usage: power off|on NODE")
+	}
+	if args[0] == "on" {
+		ts.Check(c.devcluster("part", "start", args[1]).Run())
+		return
+	}
+	ts.Check(c.devcluster("part", "stop", args[1]).Run())
+	ts.Defer(func() {
+		if _, err := c.pid(args[1]); err != nil {
+			ts.Check(c.devcluster("part", "start", args[1]).Run())
+		}
+	})
 }
 
 // reason NODE REGEXP: why Slurm says that the node is in its state.
@@ -35,9 +88,9 @@ func (c *cluster) cmdReason(ts *testscript.TestScript, neg bool, args []string) 
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: reason NODE REGEXP")
 	}
-	out, err := c.command("sinfo", "-h", "-N", "-p", "all", "-n", args[0], "-o", "%E").Output()
+	text, err := c.sinfo(args[0], "%E")
 	ts.Check(err)
-	if text := strings.TrimSpace(string(out)); !regexp.MustCompile(args[1]).MatchString(text) {
+	if !regexp.MustCompile(args[1]).MatchString(text) {
 		ts.Fatalf("the reason of %s is %q", args[0], text)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -144,6 +145,27 @@ func timed(args []string) error {
 	}
 	fmt.Printf("took=%.1fs rc=%d\n", took.Seconds(), exit.ExitCode())
 	return nil
+}
+
+// measured FILE PROGRAM ARGUMENTS…: runs a program, and adds a line to the file: the most
+// memory, in KiB, that it or a child that it waited for had.
+func measured(args []string) error {
+	cmd := exec.Command(args[1], args[2:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	runErr := cmd.Run()
+	var exit *exec.ExitError
+	if runErr != nil && !errors.As(runErr, &exit) {
+		return runErr
+	}
+	log, err := os.OpenFile(args[0], os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(log, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)
+	if err = errors.Join(err, log.Close()); err == nil && runErr != nil {
+		os.Exit(exit.ExitCode())
+	}
+	return err
 }
 
 var (

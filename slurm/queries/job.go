@@ -10,6 +10,14 @@ import (
 
 // Job is where a job of Slurm runs, or may run.
 type Job struct {
+	// ID is its number: that of the element, for an element of an array.
+	ID string `json:"id,omitempty"`
+	// User is the numeric id of its owner; "" = not told.
+	User string `json:"user,omitempty"`
+	// State in Slurm's words: PENDING, RUNNING …
+	State string `json:"state,omitempty"`
+	// BatchHost is the node of its batch script, or its first one; "" = none yet.
+	BatchHost string `json:"batch_host,omitempty"`
 	// Nodes it has, as a hostlist; "" = none yet.
 	Nodes string `json:"nodes,omitempty"`
 	// What it asks for: partitions, nodes that it requires and does not want, features.
@@ -54,13 +62,15 @@ func ParseJob(out []byte) (*Job, error) {
 		return nil, fmt.Errorf("%w: scontrol show job starts with %.80q, not JobId=", ErrSlurm, line)
 	}
 	v := ordered(rest, jobFields)
-	return &Job{Nodes: v["NodeList"], Partition: v["Partition"], Required: v["ReqNodeList"], Excluded: v["ExcNodeList"], Features: v["Features"]}, nil
+	id, _, _ := strings.Cut(rest, " ")
+	_, user, _ := strings.Cut(strings.TrimSuffix(v["UserId"], ")"), "(")
+	return &Job{ID: id, User: user, State: v["JobState"], BatchHost: v["BatchHost"], Nodes: v["NodeList"], Partition: v["Partition"], Required: v["ReqNodeList"], Excluded: v["ExcNodeList"], Features: v["Features"]}, nil
 }
 
 // jobFields in the order in which every release prints them. The job's name is free
 // text up to UserId; what follows Command is free text to the end.
 var jobFields = form{
-	wanted:   []string{"Partition", "ReqNodeList", "ExcNodeList", "NodeList", "Features"},
+	wanted:   []string{"UserId", "JobState", "Partition", "ReqNodeList", "ExcNodeList", "NodeList", "BatchHost", "Features"},
 	freeFrom: []string{"JobName"}, freeTo: []string{"UserId"},
 	ends: []string{"Command", "Comment", "AdminComment", "SystemComment", "Extra", "WorkDir"},
 }

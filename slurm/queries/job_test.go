@@ -15,11 +15,11 @@ func TestParseJob(t *testing.T) {
 	}{
 		"pending": {
 			"JobId=7 JobName=a Partition=lie NodeList=lie UserId=u(1) GroupId=u(1) Priority=1 JobState=PENDING Partition=p,q AllocNode:Sid=h:1 ReqNodeList=n[1-2] ExcNodeList=n9 NodeList= NumNodes=1-1 Features=ib&h100 DelayBoot=00:00:00 Command=x NodeList=lie WorkDir=/",
-			Job{Partition: "p,q", Required: "n[1-2]", Excluded: "n9", Features: "ib&h100"},
+			Job{ID: "7", User: "1", State: "PENDING", Partition: "p,q", Required: "n[1-2]", Excluded: "n9", Features: "ib&h100"},
 		},
 		"running": {
 			"JobId=7 JobName=wrap UserId=u(1) JobState=RUNNING Partition=p AllocNode:Sid=h:1 ReqNodeList=(null) ExcNodeList=(null) NodeList=n3 BatchHost=n3 Features=(null) Command=(null)\n",
-			Job{Partition: "p", Nodes: "n3"},
+			Job{ID: "7", User: "1", State: "RUNNING", BatchHost: "n3", Partition: "p", Nodes: "n3"},
 		},
 	} {
 		got, err := ParseJob([]byte(c.out))

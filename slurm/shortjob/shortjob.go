@@ -83,7 +83,7 @@ func Run(ctx context.Context, j Job) error {
 	}
 	var said lastBytes
 	cmd := exec.Command("srun", slices.Concat([]string{"--job-name=" + name, "--nodes=1", "--ntasks=1", "--input=none"}, j.Args, []string{"--"}, j.Command)...)
-	cmd.Env, cmd.Stdout, cmd.Stderr = ownJob(j.Env), write, &said
+	cmd.Env, cmd.Stdout, cmd.Stderr = OutsideOfJob(j.Env), write, &said
 	cmd.WaitDelay = 5 * time.Second
 	// A terminal's Ctrl-C is for this program, which then cancels the job; if this
 	// program is killed, srun ends the job.
@@ -201,8 +201,8 @@ func cancel(name string) error {
 // kept are variables of Slurm that a user sets for all jobs.
 var kept = []string{"SLURM_CONF", "SLURM_CLUSTERS", "SLURM_ACCOUNT", "SLURM_QOS", "SLURM_RESERVATION", "SLURM_ENV_WAIT", "SLURM_ENV_CHECK"}
 
-// ownJob leaves out, within a job, what would make srun start a step of it.
-func ownJob(env []string) []string {
+// OutsideOfJob leaves out, within a job, what would make srun start a step of it.
+func OutsideOfJob(env []string) []string {
 	if !slices.ContainsFunc(env, func(e string) bool {
 		return strings.HasPrefix(e, "SLURM_JOB_ID=") || strings.HasPrefix(e, "SLURM_JOBID=")
 	}) {

@@ -134,10 +134,10 @@ func TestCancelled(t *testing.T) {
 // TestOwnJob: within a job its variables would make srun start a step of it.
 func TestOwnJob(t *testing.T) {
 	outside := []string{"HOME=/h", "SLURM_PARTITION=p", "SLURM_CONF=/c"}
-	if got := ownJob(outside); !slices.Equal(got, outside) {
+	if got := OutsideOfJob(outside); !slices.Equal(got, outside) {
 		t.Errorf("outside of jobs: %q", got)
 	}
-	got := ownJob([]string{"HOME=/h", "SLURM_JOB_ID=7", "SLURM_NODELIST=n1", "SLURM_JOB_ACCOUNT=a", "SLURM_CONF=/c", "SLURMD_NODENAME=n1", "PMI_RANK=0", "SLURM_ENV_WAIT=5"})
+	got := OutsideOfJob([]string{"HOME=/h", "SLURM_JOB_ID=7", "SLURM_NODELIST=n1", "SLURM_JOB_ACCOUNT=a", "SLURM_CONF=/c", "SLURMD_NODENAME=n1", "PMI_RANK=0", "SLURM_ENV_WAIT=5"})
 	if want := []string{"HOME=/h", "SLURM_ACCOUNT=a", "SLURM_CONF=/c", "SLURM_ENV_WAIT=5"}; !slices.Equal(got, want) {
 		t.Errorf("within a job: %q", got)
 	}

@@ -8,7 +8,7 @@ import (
 
 // commands are all there are.
 func (a *app) commands() []*cobra.Command {
-	list := []*cobra.Command{a.prepareCmd(), a.planCmd(), a.listCmd(), a.inspectCmd(), a.diffCmd(), a.nodesCmd(), a.checkCmd(), a.smokeCmd(), a.smokeNodeCmd(), a.bundleCmd(), a.adminCmd(), a.versionCmd()}
+	list := []*cobra.Command{a.prepareCmd(), a.planCmd(), a.listCmd(), a.inspectCmd(), a.diffCmd(), a.nodesCmd(), a.checkCmd(), a.smokeCmd(), a.smokeNodeCmd(), a.attachCmd(), a.attachNodeCmd(), a.bundleCmd(), a.adminCmd(), a.versionCmd()}
 	list = append(list, a.wrapperCmds()...)
 	return append(list, a.buildCmds()...)
 }

@@ -24,6 +24,7 @@ func (a *app) commands() []*cobra.Command {
 		a.prepareCmd(), a.listCmd(), a.adminCmd(),
 		{Use: "run", Short: "Run a command in an environment"}, {Use: "shell", Short: "Start a shell in an environment"},
 		{Use: "shell-hook", Short: "Print what activates an environment"},
+		{Use: "attach", Short: "Open a shell in a running job"},
 		{Use: "check", Short: "Show whether a host can run an environment"}, {Use: "smoke", Short: "Try every module of an environment"},
 	} {
 		list = append(list, linuxOnly(c))

@@ -62,7 +62,7 @@ func run(ctx context.Context, conf *config.Config, log *slog.Logger) (err error)
 	svc := service.New(service.Options{
 		Store: store, Inventory: keeper, Parallel: conf.Fetch.Parallel, NoByteCode: !conf.ByteCode, Delivery: delivery,
 		Scripts: scripts(conf.Scripts), Python: conf.Offer(),
-		Fetcher: fetch, SiteBuilds: siteBuilds(conf, fetch),
+		Fetcher: fetch, SiteBuilds: siteBuilds(conf, fetch, delivery),
 	})
 	srv := server.New(svc, server.Options{Log: log, Classify: service.Classify})
 	listener, err := server.Listen(conf.Socket)
@@ -132,8 +132,8 @@ func scripts(c config.Scripts) prepare.Scripts {
 
 // siteBuilds is what the configuration says of builds on nodes. Where it says nothing,
 // what was built under an earlier one is taken out of use.
-func siteBuilds(conf *config.Config, fetch *cache.Fetcher) *sitebuild.Builder {
-	b := &sitebuild.Builder{Fetcher: fetch, Runner: &linkscript.Spool{Dir: conf.Scripts.Spool, Platforms: conf.Platforms, Wait: conf.Scripts.Wait}}
+func siteBuilds(conf *config.Config, fetch *cache.Fetcher, delivery image.Delivery) *sitebuild.Builder {
+	b := &sitebuild.Builder{Fetcher: fetch, Delivery: delivery, Runner: &linkscript.Spool{Dir: conf.Scripts.Spool, Platforms: conf.Platforms, Wait: conf.Scripts.Wait}}
 	for i := range conf.SiteBuilds {
 		b.Declared = append(b.Declared, &conf.SiteBuilds[i])
 	}

@@ -51,6 +51,8 @@ roots_find() {
 cluster_start() {
 	local began=$EPOCHREALTIME node
 	roots_find
+	# as udev leaves it, which a container often lacks
+	[ ! -c /dev/fuse ] || chmod 0666 /dev/fuse
 	SLURM_VERSION='' CTLD_PORT='' NODE_PORT='' DAEMON_PORT=''
 	conf_save
 	login_start
