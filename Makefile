@@ -19,7 +19,7 @@ LAZY := -extldflags=-Wl,-z,lazy
 # What must also hold with job_container/tmpfs and with trees bound at boot. (Slurm's
 # own job_container/tmpfs does not work in the emulated aarch64 slurmstepd.)
 MODE_STORIES := TestStories/(batch|export|het|nested|overlap|path-kept|private|srun-salloc|without)$$
-IMAGE_STORIES := TestStories/(array|batch|image-beside|images|mixed|nested|root-squash)$$|TestErrors/image-(faults|stuck)$$
+IMAGE_STORIES := TestStories/(array|batch|image-beside|image-fuse|images|mixed|nested|root-squash)$$|TestErrors/image-(faults|stuck)$$
 
 .PHONY: all help setup build go-build shim demo test check check-data unit ctest cluster counts \
 	oracle oracle-venv formats servers fuzz test-slurm-24.11 bench-elf bench-image bench-launch bench-link bench-lock bench-select bench-storm roots install gpu-check clean

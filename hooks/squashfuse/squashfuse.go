@@ -45,7 +45,7 @@ func Find(dirs ...string) (string, error) {
 // the program.
 func Mount(fuse *os.File, name, target string, uid, gid int) error {
 	options := fmt.Sprintf("fd=%d,rootmode=40000,user_id=%d,group_id=%d,allow_other,default_permissions", fuse.Fd(), uid, gid)
-	return unix.Mount(name, target, Type, unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV, options)
+	return unix.Mount(name, target, Type, unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOATIME, options)
 }
 
 // Exec becomes the program, which serves the image and /dev/fuse of these descriptors. They

@@ -51,6 +51,8 @@ func (c *cluster) commands(t *testing.T) map[string]func(ts *testscript.TestScri
 		"realm-project":  c.cmdRealmProject(t),
 		"page":           c.cmdPage,
 		"loops":          c.cmdLoops,
+		"servers":        c.cmdServers,
+		"plugstack":      c.cmdPlugstack,
 		"settings":       c.cmdSettings,
 		"gpu-driver":     c.cmdGPUDriver,
 		"facts-override": c.cmdFactsOverride,

@@ -132,6 +132,9 @@ struct region *region_new(void);
 int region_lock(struct region *r, unsigned seconds);
 void region_unlock(struct region *r);
 
+/* container.c */
+bool container_wanted(char *const *env);
+
 /* submit.c */
 int submit(spank_t sp, const struct config *c, bool srun);
 void submit_started(const struct config *c, bool srun);
@@ -142,6 +145,7 @@ struct node {
 	const struct config *config;
 	char *pin;         /* NULL: the job's file tells */
 	bool entered; /* by a srun from outside the job */
+	bool contained; /* pyxis gives it another root directory */
 	bool broken; /* out of memory at the start */
 	bool attach_wanted;
 	bool alone; /* each task attaches, in mounts of its own */
