@@ -22,7 +22,7 @@ MODE_STORIES := TestStories/(batch|export|het|nested|overlap|path-kept|private|s
 IMAGE_STORIES := TestStories/(array|batch|image-beside|image-fuse|images|mixed|nested|root-squash)$$|TestErrors/image-(faults|stuck)$$
 
 .PHONY: all help setup build go-build shim demo test check check-data unit ctest cluster counts \
-	oracle oracle-venv formats servers fuzz test-slurm-24.11 bench-elf bench-image bench-launch bench-link bench-lock bench-select bench-storm roots install gpu-check clean
+	oracle oracle-venv formats servers fuzz test-image-faults test-slurm-24.11 bench-elf bench-image bench-launch bench-link bench-lock bench-select bench-storm roots install gpu-check clean
 
 all: build
 
@@ -34,6 +34,7 @@ help:
 	@echo "make formats           lock files and wheels: tried, accepted, compared, and times, in one table"
 	@echo "make fuzz              every fuzz target for FUZZTIME (60s)"
 	@echo "make test-slurm-24.11  the cluster tests on Slurm 24.11, from a Debian 13 root"
+	@echo "make test-image-faults launches from images, killed at random instants (long)"
 	@echo "make bench-elf         what reading an environment's programs and libraries costs"
 	@echo "make bench-image       what making images costs, against bare mksquashfs"
 	@echo "make bench-launch      what hpcenv adds to sbatch and to a step"
@@ -165,6 +166,13 @@ cluster: | $(RESULTS)
 		-tags cluster -count=1 -timeout 10m -run '$(MODE_STORIES)' ./slurm/clustertest/...
 	HPCENV_TEST_DELIVERY=image contrib/ci/gotest.sh $(RESULTS)/cluster-images.json \
 		-tags cluster -count=1 -timeout 15m -run '$(IMAGE_STORIES)' ./slurm/clustertest/...
+
+# Longer than `make test`: launches from images that are killed at random instants, and a
+# hundred steps at once on a node.
+test-image-faults: setup build | $(RESULTS)
+	HPCENV_TEST_LONG=yes HPCENV_TEST_AARCH64=no HPCENV_TEST_DELIVERY=image contrib/ci/gotest.sh $(RESULTS)/image-faults.json \
+		-tags cluster -count=1 -timeout 20m -run 'TestLong$$|TestErrors/image-(faults|stuck)$$' ./slurm/clustertest
+	$(GO) run ./contrib/ci/testcount -totals $(RESULTS)/image-faults.json
 
 test-slurm-24.11: setup build | $(RESULTS)
 	contrib/devcluster/debian-root.sh trixie amd64

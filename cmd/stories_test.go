@@ -110,7 +110,7 @@ func setup(t *testing.T, env *testscript.Env) error {
 		"T":    dir, "PATH": filepath.Join(dir, "bin") + ":" + env.Getenv("PATH"), "HOME": filepath.Join(dir, "home"), "TMPDIR": dir,
 		"HPCENV_CONF": filepath.Join(dir, "hpcenv.conf"), "TZ": "UTC", "CHANNEL": c.host(),
 		"HPCENVD_STORE": filepath.Join(dir, "d"), "HPCENVD_SOCKET": filepath.Join(dir, "sock"), "HPCENVD_FETCH_ALLOW": c.host(),
-		"HPCENVD_ALLOW_ROOT": "true",
+		"HPCENVD_ALLOW_ROOT": "true", "HPCENVD_BUILD_DIR": filepath.Join(dir, "build"),
 	} {
 		env.Setenv(k, v)
 	}

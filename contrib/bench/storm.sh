@@ -3,7 +3,8 @@
 # file system (contrib/bench/storm), by the way in which its environment is there.
 # Exits 1 if a figure is short.
 #
-# The environment is `default` of the demo channel, prepared in a store of its own.
+# The environment is `default` of the demo channel, prepared in a store of the
+# benchmark's own.
 # Needs root. FLAGS are those of the program: -quick tries it with few nodes.
 set -euo pipefail
 
@@ -16,6 +17,4 @@ chmod 755 "$work" # images are opened by a user who is not root
 trap 'rm -rf "$work"' EXIT
 
 "$repo/contrib/demo/channel.sh" project "$work/project" path >/dev/null
-(cd "$work/project" && "$build/amd64/hpcenv" prepare -e default --platform linux-64 --store "$work/store" >&2)
-prefix=$(echo "$work"/store/trees/linux-64/*)
-"$build/amd64/stormbench" run -prefix "$prefix" -project "$work/project" -work "$work" -png "$build/storm.png" "$@"
+"$build/amd64/stormbench" run -hpcenv "$build/amd64/hpcenv" -project "$work/project" -work "$work" -png "$build/storm.png" "$@"

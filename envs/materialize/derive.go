@@ -14,9 +14,9 @@ import (
 )
 
 // What is published in one form and wanted in another: an image is made of the tree,
-// without the packages. A tree is linked again from the pool, which costs no
-// compiling either and shares its inodes with all environments; a tree unpacked from
-// its image would share none.
+// without the packages. A tree is linked again from the pool, which costs no compiling
+// either; where the packages are not at hand any more, it is made of the image
+// (derivetree.go).
 
 // MadeImage is an image that nobody sees yet.
 type MadeImage struct {

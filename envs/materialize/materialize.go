@@ -48,9 +48,9 @@ type Request struct {
 	// used for those only.
 	Delivery image.Delivery
 	Images   *image.Tool
-	// FromTree: Packages are not given, since all that is wanted can be made of the
-	// published tree; it is an error of class cache.ErrNotFound if that is gone.
-	FromTree bool
+	// Derive: Packages are not given, since all that is wanted can be made of what is
+	// published; it is an error of class cache.ErrNotFound if that is gone.
+	Derive bool
 	// Workers is how many goroutines write; 0 = one per CPU, at least 4, since
 	// shared storage answers slowly and in parallel.
 	Workers int
@@ -132,8 +132,12 @@ func materializeLocked(ctx context.Context, store *cache.Store, req Request) (me
 	default:
 		return nil, false, err
 	}
-	if req.FromTree {
-		return nil, false, fmt.Errorf("its tree, of which an image was to be made, is gone: %w; next: prepare again", cache.ErrNotFound)
+	if req.Derive && have != nil {
+		meta, err = deriveTree(ctx, store, &req, have)
+		return meta, err == nil, err
+	}
+	if req.Derive {
+		return nil, false, fmt.Errorf("what it was to be made of, its tree or its image, is gone: %w; next: prepare again", cache.ErrNotFound)
 	}
 	staging, err := store.TempDir("env")
 	if err != nil {

@@ -132,8 +132,11 @@ func readyDry(res *Result) {
 // dryTarget is exact if all packages are in the store.
 func (r *run) dryTarget(t target, need *shelf, method string, derived *materialize.Meta) (*DryEnvironment, error) {
 	out := &DryEnvironment{Name: t.env, Platform: t.subdir, ID: t.id, New: true, Delivery: r.deps.Delivery}
-	if derived != nil {
+	if derived != nil && derived.Delivered.WantsTree() {
 		out.addImage(derived.Bytes, true)
+		return out, nil
+	} else if derived != nil { // a tree of its image; what the pool has of it is not known
+		out.Inodes, out.Bytes, out.Estimated = derived.Files+derived.Dirs+derived.Links, derived.Bytes, true
 		return out, nil
 	}
 	var packages []materialize.Package

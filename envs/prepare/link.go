@@ -25,7 +25,7 @@ func (r *run) build(ctx context.Context, targets []target, res *Result, save fun
 		}
 		e := Environment{Name: t.env, Platform: t.subdir, ID: t.id, Meta: meta, New: meta == nil}
 		if meta == nil {
-			if e.derived, err = r.derivable(t.id, t.subdir); err != nil {
+			if e.derived, err = r.derivable(t); err != nil {
 				return err
 			}
 		}
@@ -126,7 +126,7 @@ func (r *run) link(ctx context.Context, t target, manifests map[string]*cache.Ma
 	told := false
 	meta, made, err := materialize.Materialize(ctx, r.deps.Store, materialize.Request{
 		ID: t.id, Platform: t.subdir, Environment: t.env, LockDigest: r.digest,
-		Delivery: r.deps.Delivery, Images: r.deps.Images, FromTree: out.derived != nil,
+		Delivery: r.deps.Delivery, Images: r.deps.Images, Derive: out.derived != nil,
 		Packages: packages, Options: options(r.byteCode, t.scripts), Static: activation.FromTree, Provenance: provenance,
 		Python: interpreter(t.compiler, manifests), NoPython: t.noCompiler, Sandbox: r.deps.Sandbox,
 		Scripts: r.deps.Scripts.Runner, ScriptLimits: r.deps.Scripts.Limits, RefuseFailed: r.deps.Scripts.RefuseFailed,

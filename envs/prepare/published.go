@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"github.com/hpcenv/hpcenv/cache"
-	"github.com/hpcenv/hpcenv/envs/image"
 	"github.com/hpcenv/hpcenv/envs/materialize"
 )
 
@@ -18,15 +17,44 @@ func (r *run) published(id, subdir string) (*materialize.Meta, error) {
 	return materialize.PublishedAs(r.deps.Store, id, subdir, r.deps.Delivery)
 }
 
-// derivable reads the description of an environment of which all that is missing can
-// be made of what is published; nil = it cannot.
-func (r *run) derivable(id, subdir string) (*materialize.Meta, error) {
-	if !r.deps.Delivery.WantsImage() {
-		return nil, nil
-	}
-	meta, err := materialize.PublishedAs(r.deps.Store, id, subdir, image.Tree)
+// derivable reads the description of an environment of which all that is missing is made
+// of what is published; nil = it is not. An image is made of a tree always. A tree is
+// rather linked from the pool, and made of the image only where a package is neither
+// there nor in archives/: nothing is fetched for what is here.
+func (r *run) derivable(t target) (*materialize.Meta, error) {
+	meta, err := materialize.Published(r.deps.Store, t.id, t.subdir)
 	if errors.Is(err, cache.ErrNotFound) {
 		return nil, nil
 	}
-	return meta, err
+	if err != nil || meta.Delivered.WantsTree() {
+		return meta, err
+	}
+	needs := archives(t.platform)
+	if r.byteCode {
+		needs = append(needs, compilerPackages(t.compiler)...)
+	}
+	for _, p := range needs {
+		if has, err := r.atHand(p); err != nil {
+			return nil, err
+		} else if !has {
+			return meta, nil
+		}
+	}
+	return nil, nil
+}
+
+// atHand tells whether a package can be had of the store alone.
+func (r *run) atHand(p locked) (bool, error) {
+	_, err := r.deps.Store.Manifest(p.sha256())
+	if err == nil {
+		return true, nil
+	}
+	if !errors.Is(err, cache.ErrNotFound) {
+		return false, err
+	}
+	src, err := r.source(p)
+	if err != nil {
+		return false, err
+	}
+	return r.deps.Store.HasArchive(src)
 }

@@ -70,7 +70,7 @@ func activate(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if err != nil {
 		return err
 	}
-	site, lacking, err := siteBuilds(ctx, p, f.store, place.prefix, filepath.Join(f.runDir, facts.RecordFile))
+	site, lacking, err := siteBuilds(ctx, p, place.files, place.prefix, filepath.Join(f.runDir, facts.RecordFile))
 	if err != nil {
 		return err
 	}
@@ -173,6 +173,9 @@ func locate(p *pin.Pin, store, prefixRoot string) (*place, error) {
 	}
 	// What was promised to the job must be there.
 	files := prepared.Store{Root: store, Group: p.Group, Patient: true}
+	if p.Store == "" {
+		files.Near = prepared.NearOf(prefixRoot)
+	}
 	pl := place{prefix: prefix, files: files}
 	var err error
 	pl.meta, err = files.Meta(p.ID, platform)
@@ -189,14 +192,16 @@ func locate(p *pin.Pin, store, prefixRoot string) (*place, error) {
 	case err != nil:
 		return nil, refuse(api.ExitUnreachable, "the store cannot be read on this node: %w; next: exclude the node (--exclude) and tell the administrator", err)
 	}
-	if err := files.Attached(prefix); err != nil && p.Group != "" {
+	if err := files.Attached(prefix); err == nil {
+		// Nothing more is asked of the store.
+	} else if p.Group != "" {
 		return nil, refuse(api.ExitUnreachable, "%s is for one group only and was not attached at %s for this process: %w; next: use it in a job (--env-lock), or with hpcenv run or hpcenv shell; a shell that enters a job from outside does not see it",
 			what, prefix, err)
 	} else if errors.Is(err, fs.ErrNotExist) && pl.meta.Image != nil && p.Store != "" {
 		return nil, refuse(api.ExitUnreachable, "%s is in your own store as an image only, and of a user's own store only trees are used in jobs: %w; next: `hpcenv prepare --delivery both`, then submit again", what, err)
 	} else if has, imageErr := files.HasImage(p.ID, platform); has && imageErr == nil && errors.Is(err, fs.ErrNotExist) {
 		return nil, refuse(api.ExitUnreachable, "%s is in the store as an image, which is not mounted at %s here: %w; next: use it in the steps of a job (srun); if this is one, the administrator checks mount= in plugstack.conf", what, prefix, err)
-	} else if err != nil {
+	} else {
 		return nil, refuse(api.ExitUnreachable, "%s is in the store, but not at %s on this node: %w; next: the administrator checks mount= in plugstack.conf and the mount at %s", what, prefix, err, prefixRoot)
 	}
 	if err := seesOverlay(p, files, platform); err != nil {

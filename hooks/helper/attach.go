@@ -30,8 +30,12 @@ type attachFlags struct {
 	localFail string         // store or refuse: what follows when there is no copy
 	localEnd  time.Time      // until when this attach waits for copies
 
-	delivery, fuse string   // which way is preferred: tree or image; how squashfuse is used
-	delivered      []string // what was attached as what
+	delivery, fuse string // which way is preferred: tree or image; how squashfuse is used
+
+	part      staging.Part              // of the store, that the pin's choices lie in
+	known     map[string]*staging.Known // copies that this node has, by the environment's id
+	activates map[string][]activates    // by the environment's id
+	delivered []string                  // what was attached as what
 }
 
 // attach makes the cluster's trees of this platform, or those of a group's part of
@@ -83,7 +87,7 @@ func attach(args []string) error {
 }
 
 // attach has the user's child open what the pin's choices lie in, and mounts it.
-func (f *attachFlags) attach(p *pin.Pin) error {
+func (f *attachFlags) attach(p *pin.Pin) (err error) {
 	f.end = time.Now().Add(attachTime)
 	// Another step in the same namespace has mounted environments one by one.
 	each, err := eachMounted(f.prefixRoot)
@@ -97,6 +101,10 @@ func (f *attachFlags) attach(p *pin.Pin) error {
 			f.delivery = asTree
 		}
 	}
+	if err := f.know(p); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.forget()) }()
 	c, err := startOpener(p.Within(f.store), idsOf(p), each, f)
 	if err != nil {
 		return err
@@ -132,7 +140,10 @@ func (f *attachFlags) mountAll(c *opener) error {
 		} else {
 			err = f.mountOne(c, one, file, first)
 		}
-		if err = errors.Join(err, file.Close()); err != nil {
+		if file != nil {
+			err = errors.Join(err, file.Close())
+		}
+		if err != nil {
 			return err
 		}
 	}

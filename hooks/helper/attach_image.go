@@ -34,18 +34,13 @@ func eachMounted(prefixRoot string) (bool, error) {
 // mountOne mounts one environment at its prefix, and before the first of them an empty
 // file system with room for prefixes at the prefix root.
 func (f *attachFlags) mountOne(c *opener, one *offer, file *os.File, first bool) (err error) {
-	var copied *os.File
-	if one.Image != nil {
-		// Before the lock: launches of other images do not wait for this one's copy.
-		if err := f.rootChecks(one, file); err != nil {
-			return err
-		}
-		if copied, err = f.stage(one, file); err != nil {
-			return err
-		}
-		if copied != nil {
-			defer func() { err = errors.Join(err, copied.Close()) }()
-		}
+	// Before the lock: launches of other images do not wait for this one's copy.
+	copied, near, err := f.copyOf(c, one, file)
+	if err != nil {
+		return err
+	}
+	if copied != nil {
+		defer func() { err = errors.Join(err, copied.Close()) }()
 	}
 	if first {
 		if err := f.makeRoot(); err != nil {
@@ -83,6 +78,7 @@ func (f *attachFlags) mountOne(c *opener, one *offer, file *os.File, first bool)
 	if err != nil {
 		return err
 	}
+	f.handOver(near)
 	f.deliver(one.ID, what)
 	if err := fdmsg.Send(c.conn, &request{Done: true}, nil); err != nil {
 		return c.verdict(err)
@@ -108,7 +104,7 @@ func (f *attachFlags) makeRoot() error {
 		return refuse(api.ExitUnreachable, "this step's environment is an image, and a step of this job has the store's trees at %s already, which would be hidden; next: run it as a job of its own", f.prefixRoot)
 	}
 	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
-	if err := unix.Mount("hpcenv", f.prefixRoot, "tmpfs", flags, "mode=0755,size=1m"); err != nil {
+	if err := unix.Mount("hpcenv", f.prefixRoot, "tmpfs", flags, "mode=0755,size=64m"); err != nil {
 		return refuse(api.ExitUnreachable, "prefix root %s: an empty file system cannot be mounted there: %w; next: exclude the node (--exclude) and tell the administrator", f.prefixRoot, err)
 	}
 	if err := os.WriteFile(filepath.Join(f.prefixRoot, eachMark), nil, 0o444); err != nil {

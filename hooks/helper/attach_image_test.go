@@ -55,6 +55,7 @@ func newImageStore(t *testing.T) *imageStore {
 		}
 	}
 	err = errors.Join(os.WriteFile(filepath.Join(tree, "what"), []byte("image"), 0o644),
+		os.Mkdir(filepath.Join(tree, "conda-meta"), 0o755), os.WriteFile(filepath.Join(tree, "conda-meta/history"), nil, 0o644),
 		os.WriteFile(filepath.Join(base, "store/trees", hostPlatform(), treeID, "what"), []byte("tree"), 0o644))
 	if err != nil {
 		t.Fatal(err)

@@ -27,6 +27,7 @@ func openForRoot(args []string) error {
 	fl.StringVar(&o.group, "group", "", "")
 	fl.BoolVar(&o.each, "each", false, "")
 	fl.BoolVar(&o.trees, "trees", false, "")
+	have := fl.String("have", "", "")
 	uid, gid := fl.Int("uid", -1, ""), fl.Int("gid", -1, "")
 	groups, ids := fl.String("groups", "", ""), fl.String("ids", "", "")
 	if err := parse(fl, args); err != nil {
@@ -39,7 +40,9 @@ func openForRoot(args []string) error {
 	if err != nil {
 		return err
 	}
-	err = o.offer(conn, strings.FieldsFunc(*ids, func(r rune) bool { return r == ',' }))
+	comma := func(r rune) bool { return r == ',' }
+	o.have = strings.FieldsFunc(*have, comma)
+	err = o.offer(conn, strings.FieldsFunc(*ids, comma))
 	return errors.Join(err, conn.Close())
 }
 

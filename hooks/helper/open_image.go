@@ -29,6 +29,10 @@ type opening struct {
 	each bool
 	// trees: where there is a tree, it is taken, and not the image.
 	trees bool
+	// have are the ids of the images that this node has copies of.
+	have []string
+	// plain are environments of which it was seen that the site built nothing for them.
+	plain map[string]bool
 }
 
 // offer sends what the environments with these ids lie in, and stays for what root asks
@@ -49,7 +53,7 @@ func (o *opening) offer(conn *net.UnixConn, ids []string) error {
 		}
 		for _, one := range append([]offer{*one}, overlays...) {
 			offers = append(offers, one)
-			o.each = o.each || one.Image != nil
+			o.each = o.each || one.Image != nil || one.Copied
 		}
 	}
 	if !o.each || len(offers) == 0 {
@@ -79,8 +83,17 @@ func (o *opening) find(id string) (*offer, error) {
 func (o *opening) findOverlays(id string) ([]offer, error) {
 	about := "what the site built for the environment"
 	rec, err := prepared.Store{Root: o.root, Group: o.group}.SiteBuilds(id, o.platform)
+	if errors.Is(err, fs.ErrPermission) && o.group != "" {
+		return nil, notOfGroup("the job's environment", o.group)
+	}
 	if err != nil {
 		return nil, refuse(api.ExitUnreachable, "%w; next: tell the administrator", err)
+	}
+	if len(rec.Builds) == 0 {
+		if o.plain == nil {
+			o.plain = map[string]bool{}
+		}
+		o.plain[id] = true
 	}
 	var offers []offer
 	for _, e := range rec.Builds {
@@ -108,6 +121,12 @@ func (o *opening) findOverlays(id string) ([]offer, error) {
 // the other way round.
 func (o *opening) findForm(id, about string, record func() (*image.Record, error)) (*offer, error) {
 	tree, file := filepath.Join(o.root, "trees", o.platform, id), filepath.Join(o.root, "images", o.platform, id+cache.ImageSuffix)
+	ofTree := func() *offer {
+		if _, err := os.Lstat(tree); err != nil {
+			return nil
+		}
+		return &offer{ID: id, Name: tree}
+	}
 	ofImage := func() (*offer, error) {
 		rec, err := record()
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
@@ -121,13 +140,21 @@ func (o *opening) findForm(id, about string, record func() (*image.Record, error
 		}
 		return &offer{ID: id, Name: file, Image: rec}, nil
 	}
+	if o.trees {
+		if one := ofTree(); one != nil {
+			return one, nil
+		}
+	}
+	if one := o.copied(id); one != nil {
+		return one, nil
+	}
 	if _, err := os.Lstat(file); err == nil && !o.trees {
 		if one, err := ofImage(); one != nil || err != nil {
 			return one, err
 		}
 	}
-	if _, err := os.Lstat(tree); err == nil {
-		return &offer{ID: id, Name: tree}, nil
+	if one := ofTree(); one != nil {
+		return one, nil
 	}
 	// Only what is not there, or not seen yet, costs more than these looks.
 	return ofImage()
@@ -135,16 +162,20 @@ func (o *opening) findForm(id, about string, record func() (*image.Record, error
 
 func (o *opening) send(conn *net.UnixConn, one *offer) (err error) {
 	var f *os.File
-	if one.Image == nil {
+	switch {
+	case one.Copied:
+	case one.Image == nil:
 		f, err = o.openTree(one.Name)
-	} else {
+	default:
 		f, err = o.openImage(one)
 	}
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := fdmsg.Send(conn, one, f); err != nil || one.Image == nil {
+	if f != nil {
+		defer func() { err = errors.Join(err, f.Close()) }()
+	}
+	if err := fdmsg.Send(conn, one, f); err != nil || one.Image == nil && !one.Copied {
 		return err
 	}
 	for {
@@ -162,7 +193,13 @@ func (o *opening) send(conn *net.UnixConn, one *offer) (err error) {
 			}
 			continue
 		}
-		if device == nil {
+		if ask.Read != "" {
+			if err := o.sendFile(conn, ask.Read); err != nil {
+				return err
+			}
+			continue
+		}
+		if device == nil || f == nil {
 			return fmt.Errorf("attaching %s: no loop device came", one.Name)
 		}
 		told, err := reply(ask, device, f)

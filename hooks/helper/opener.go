@@ -43,7 +43,8 @@ func startOpener(store string, ids []string, each bool, f *attachFlags) (*opener
 	}
 	c.cmd = exec.Command("/proc/self/exe", "spank", "open", "--root="+store, "--platform="+hostPlatform(), "--owner="+strconv.Itoa(f.owner),
 		"--uid="+strconv.Itoa(f.uid), "--gid="+strconv.Itoa(f.gid), "--groups="+f.groups, "--group="+f.group,
-		"--ids="+strings.Join(ids, ","), "--each="+strconv.FormatBool(each), "--trees="+strconv.FormatBool(f.delivery == asTree))
+		"--ids="+strings.Join(ids, ","), "--each="+strconv.FormatBool(each),
+		"--have="+strings.Join(f.knownIDs(), ","), "--trees="+strconv.FormatBool(f.delivery == asTree))
 	c.cmd.Env = []string{}
 	c.cmd.Dir = "/"
 	c.cmd.ExtraFiles = []*os.File{theirs}
@@ -62,7 +63,7 @@ func startOpener(store string, ids []string, each bool, f *attachFlags) (*opener
 func (c *opener) next() (*offer, *os.File, error) {
 	one := new(offer)
 	f, err := fdmsg.Receive(c.conn, one)
-	if err == nil && f == nil && !one.End {
+	if err == nil && f == nil && !one.End && !one.Copied {
 		err = errors.New("the opening child sent no descriptor")
 	}
 	if err != nil {

@@ -16,7 +16,7 @@ func (s *submission) activateShell(ctx context.Context, p *pin.Pin, st *submitSt
 	mine, pl, settings, err := s.shellPlace(ctx, p, st)
 	if err == nil {
 		var site []activation.Op
-		site, _, err = siteBuilds(ctx, mine, st.root, pl.prefix, filepath.Join(DefaultRunDir, facts.RecordFile))
+		site, _, err = siteBuilds(ctx, mine, pl.files, pl.prefix, filepath.Join(DefaultRunDir, facts.RecordFile))
 		if err != nil {
 			fmt.Fprintf(s.stderr, "salloc: hpcenv: %v\n", err) // what else the shell gets does not hang on it
 		}

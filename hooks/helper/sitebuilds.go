@@ -15,8 +15,7 @@ import (
 // siteBuilds are the variables of what the site built for the environment and this
 // node, and what is to be said of builds that are not there. An overlay that is published
 // and not at its place on this node is a refusal. record is where the node's facts lie.
-func siteBuilds(ctx context.Context, p *pin.Pin, store, prefix, record string) (ops []activation.Op, warnings []string, err error) {
-	files := prepared.Store{Root: p.Within(store), Group: p.Group, Patient: true}
+func siteBuilds(ctx context.Context, p *pin.Pin, files prepared.Store, prefix, record string) (ops []activation.Op, warnings []string, err error) {
 	rec, err := files.SiteBuilds(p.ID, hostPlatform())
 	if err != nil {
 		return nil, nil, refuse(api.ExitUnreachable, "%w; next: tell the administrator", err)

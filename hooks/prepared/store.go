@@ -36,6 +36,9 @@ type Store struct {
 	// network file system may not show yet what was published a moment ago. For
 	// callers who know that it must be there.
 	Patient bool
+	// Near is a directory of this host in which root has put copies of what the store says
+	// of environments (NearOf); "" = there is none. What it has is not looked for in the store.
+	Near string
 	// TreesOnly: an environment that is there as an image only does not count. For a
 	// user's own store, of which no image is mounted.
 	TreesOnly bool
@@ -187,6 +190,13 @@ func (s Store) Published(e *Environment, platform string) (*materialize.Meta, er
 // On a node the prefix, not the store's tree, says whether it can be used.
 func (s Store) Meta(id, platform string) (*materialize.Meta, error) {
 	m := new(materialize.Meta)
+	if s.Near != "" {
+		near := Store{Near: s.Near}
+		if err := near.readJSON(filepath.Join(s.Near, id+NearDescription), m); err == nil && m.Platform == platform {
+			return m, nil
+		}
+		m = new(materialize.Meta)
+	}
 	if err := s.readJSON(s.meta(id, platform), m); err != nil {
 		return nil, err
 	}
@@ -197,6 +207,11 @@ func (s Store) Meta(id, platform string) (*materialize.Meta, error) {
 // needs.Load's: needs.ErrNone of an environment that an earlier release made. Nobody waits
 // for them: an environment starts without.
 func (s Store) Needs(id, platform string) (*needs.Needs, error) {
+	if s.Near != "" {
+		if n, err := needs.Load(filepath.Join(s.Near, id+NearNeeds)); err == nil {
+			return n, nil
+		}
+	}
 	return needs.Load(s.needs(id, platform))
 }
 
@@ -216,6 +231,11 @@ func (s Store) meta(id, platform string) string {
 // SiteBuilds is what the site built for an environment. Most have nothing, so that its
 // absence is not waited for.
 func (s Store) SiteBuilds(id, platform string) (*sitebuild.Record, error) {
+	if s.Near != "" {
+		if info, err := os.Stat(filepath.Join(s.Near, id+NearOverlays)); err == nil && info.Size() == 0 {
+			return new(sitebuild.Record), nil
+		}
+	}
 	r, err := sitebuild.Read(s.Root, id, platform)
 	if err != nil {
 		return nil, fmt.Errorf("what the site built for the environment: %w", err)
@@ -244,6 +264,11 @@ func (s Store) Lock(digest string) ([]byte, error) {
 // Activation returns the pinned part of a manifest that is kept with a lock. Its
 // digest is for the caller to check.
 func (s Store) Activation(lockDigest, digest string) ([]byte, error) {
+	if s.Near != "" {
+		if b, err := readBounded(filepath.Join(s.Near, NearActivation(digest))); err == nil {
+			return b, nil
+		}
+	}
 	return s.read(s.activation(lockDigest, digest))
 }
 

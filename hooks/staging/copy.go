@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -55,7 +56,7 @@ func (j *job) make() (err error) {
 		return err
 	}
 	if err := errors.Join(part.Chmod(0o444), part.Sync()); err != nil {
-		return err
+		return full(err)
 	}
 	if err := unix.Renameat(int(j.d.Fd()), j.sha+partSuffix, int(j.d.Fd()), j.sha+imageSuffix); err != nil {
 		return fmt.Errorf("rename %s: %w", part.Name(), err)
@@ -64,7 +65,7 @@ func (j *job) make() (err error) {
 	if err == nil {
 		err = errors.Join(j.d.note(j.sha, r), j.d.Sync())
 	}
-	return err
+	return full(err)
 }
 
 // reserve makes room and takes it, while no other copier decides.
@@ -93,14 +94,16 @@ func (j *job) reserve() (part *os.File, err error) {
 		return nil, err
 	}
 	for _, e := range leave {
-		// The record first: what is left of a kill here is not used.
-		if err := errors.Join(j.d.remove(e.SHA256+recordSuffix), j.d.remove(e.SHA256+imageSuffix)); err != nil {
+		if err := j.d.leave(e.SHA256); err != nil {
 			return nil, err
 		}
 	}
+	if err := j.d.tidy(j.sha); err != nil {
+		return nil, err
+	}
 	part, err = j.d.open(j.sha+partSuffix, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL, 0o600)
 	if err != nil {
-		return nil, err
+		return nil, full(err)
 	}
 	err = unix.Fallocate(int(part.Fd()), 0, 0, j.size)
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
@@ -112,9 +115,13 @@ func (j *job) reserve() (part *os.File, err error) {
 	return part, nil
 }
 
+// full gives what writing met its class.
 func full(err error) error {
-	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+	switch {
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
 		return fmt.Errorf("%w: %w", ErrRoom, err)
+	case errors.Is(err, unix.EIO), errors.Is(err, unix.EROFS):
+		return fmt.Errorf("%w: %w", ErrDisk, err)
 	}
 	return err
 }
@@ -160,14 +167,8 @@ func (j *job) readBack(part *os.File) error {
 // entries are the copies that are there, but for one digest's. Parts whose makers are gone
 // are removed.
 func (d *dir) entries(but string) ([]Entry, error) {
-	// A descriptor of its own: the place of reading is the descriptor's.
-	fd, err := unix.Openat(int(d.Fd()), ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	names, err := d.names()
 	if err != nil {
-		return nil, err
-	}
-	list := os.NewFile(uintptr(fd), d.Name())
-	names, err := list.Readdirnames(-1)
-	if err = errors.Join(err, list.Close()); err != nil {
 		return nil, err
 	}
 	var out []Entry
@@ -216,17 +217,51 @@ func (d *dir) entry(sha, name string, isPart bool) (*Entry, error) {
 	if isPart {
 		return nil, errors.Join(d.remove(name), lock.Close())
 	}
-	shown, err := loopdev.Using(name)
-	for _, f := range shown {
-		err = errors.Join(err, f.Close())
-	}
-	e.InUse = len(shown) > 0
+	e.InUse, err = d.inUse(name)
 	if uerr := unix.Fstatat(int(d.Fd()), sha+recordSuffix, &st, unix.AT_SYMLINK_NOFOLLOW); uerr == nil {
 		e.Used = time.Unix(int64(st.Mtim.Sec), int64(st.Mtim.Nsec))
 	} else if !errors.Is(uerr, unix.ENOENT) { // without a record it leaves first
 		err = errors.Join(err, uerr)
 	}
 	return e, errors.Join(err, lock.Close())
+}
+
+// inUse tells whether a loop device shows a copy, or a process has it from find, whoever
+// that has handed it to.
+func (d *dir) inUse(name string) (bool, error) {
+	shown, err := loopdev.Using(name)
+	for _, f := range shown {
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil || len(shown) > 0 {
+		return true, err
+	}
+	f, err := d.open(name, unix.O_RDONLY, 0)
+	if errors.Is(err, ErrForeign) || errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return true, err
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	used := errors.Is(err, unix.EWOULDBLOCK)
+	if used {
+		err = nil
+	}
+	return used, errors.Join(err, f.Close())
+}
+
+// leave removes a copy, unless it came into use meanwhile. The record goes first: what is
+// left of a kill here is not used.
+func (d *dir) leave(sha string) error {
+	used, err := d.inUse(sha + imageSuffix)
+	if err == nil && used {
+		err = fmt.Errorf("%w: a copy that was to leave is used now", ErrRoom)
+	}
+	if err == nil {
+		err = errors.Join(d.remove(sha+recordSuffix), d.remove(sha+imageSuffix))
+	}
+	return err
 }
 
 func isDigest(s string) bool {

@@ -105,6 +105,10 @@ func (d *dir) find(sha string, size int64) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Held by whoever has this file open, a loop device included: it is in use.
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); err != nil && !errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, errors.Join(err, f.Close())
+	}
 	is, mode, err := recordOf(f)
 	if err == nil && is == *noted && is.Size == size && mode&0o777 == 0o444 {
 		return f, nil
@@ -138,20 +142,7 @@ func (d *dir) note(sha string, r record) error {
 	if err != nil {
 		return err
 	}
-	tmp := sha + ".new"
-	if err := d.remove(tmp); err != nil {
-		return err
-	}
-	f, err := d.open(tmp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = unix.Renameat(int(d.Fd()), tmp, int(d.Fd()), sha+recordSuffix)
-	}
-	return err
+	return d.replace(sha+recordSuffix, b)
 }
 
 // used notes that a copy is used now: the record's own time.

@@ -50,8 +50,12 @@ func Plan(have []Entry, need int64, room Room) ([]Entry, error) {
 		gained += e.Size
 	}
 	if !fits() {
-		return nil, fmt.Errorf("%w: the image has %d bytes; copies hold %d of %d allowed (0 = any), %d of which may leave; %d are free, of which %d have to stay free",
-			ErrRoom, need, held, room.Budget, gained, room.Free, room.Reserve)
+		allowed := ""
+		if room.Budget > 0 {
+			allowed = fmt.Sprintf(" of %d allowed", room.Budget)
+		}
+		return nil, fmt.Errorf("%w: the image has %d bytes; copies hold %d%s, %d of which may leave; %d are free, of which %d have to stay free",
+			ErrRoom, need, held, allowed, gained, room.Free, room.Reserve)
 	}
 	return leave, nil
 }

@@ -68,7 +68,7 @@ func (c *Config) get(d *dir, source *os.File, rec *image.Record, command []strin
 			}
 		}
 		if time.Now().After(end) {
-			return nil, fmt.Errorf("%w (waited %s)", ErrBusy, c.Wait)
+			return nil, fmt.Errorf("%w (waited %s)", ErrBusy, c.Wait.Round(100*time.Millisecond))
 		}
 	}
 }
@@ -148,9 +148,7 @@ func Copy(args []string) int {
 	signal.Ignore(syscall.SIGPIPE) // who started it may be gone, and with it who listens
 	// It may execute the program again, with the same descriptors. What it could not leave
 	// hinders nothing: killed, it leaves a part that the next removes.
-	if err := outside.Leave(*apart); err != nil {
-		fmt.Fprintln(os.Stderr, "note:", err)
-	}
+	stays := outside.Leave(*apart)
 	for _, fd := range []int{3, 4, 5} {
 		syscall.CloseOnExec(fd)
 	}
@@ -158,11 +156,12 @@ func Copy(args []string) int {
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintln(os.Stderr, err)
 	for code, class := range codes {
 		if errors.Is(err, class) {
+			fmt.Fprintln(os.Stderr, err)
 			return code
 		}
 	}
+	fmt.Fprintln(os.Stderr, errors.Join(err, stays))
 	return 1
 }

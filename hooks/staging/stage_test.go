@@ -252,12 +252,11 @@ func TestInUseStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer copied.Close()
 	device, err := loopdev.Free()
 	if err == nil {
 		err = loopdev.Configure(device, copied)
 	}
-	if err != nil {
+	if err = errors.Join(err, copied.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Get(f2, r2, self(t, "stage")...); !errors.Is(err, ErrRoom) {
@@ -279,6 +278,34 @@ func TestInUseStays(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// Nor what a process has open, which may show it by other means.
+func TestOpenStays(t *testing.T) {
+	c := config(t)
+	c.Budget = testSize + 1
+	f1, r1 := source(t, 13)
+	f2, r2 := source(t, 14)
+	copied, err := c.Get(f1, r1, self(t, "stage")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sleep", "60")
+	cmd.ExtraFiles = []*os.File{copied}
+	if err := errors.Join(cmd.Start(), copied.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Get(f2, r2, self(t, "stage")...); !errors.Is(err, ErrRoom) {
+		t.Errorf("open: %v", err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	var exit *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	holds(t, c, f2, r2, self(t, "stage")...)
 }
 
 // What others made, or could write to, is not used.

@@ -53,6 +53,8 @@ func (c *cluster) commands(t *testing.T) map[string]func(ts *testscript.TestScri
 		"loops":          c.cmdLoops,
 		"servers":        c.cmdServers,
 		"plugstack":      c.cmdPlugstack,
+		"pyxis":          c.cmdPyxis,
+		"local":          c.cmdLocal,
 		"settings":       c.cmdSettings,
 		"gpu-driver":     c.cmdGPUDriver,
 		"facts-override": c.cmdFactsOverride,

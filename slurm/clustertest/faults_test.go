@@ -155,11 +155,11 @@ func cmdVerbs(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.Truncate(ts.MkAbs("verbs"), 0))
 }
 
-// serve NODE PROGRAM: a file system of this test (root-squash, hang, stuck) stands
+// serve NODE PROGRAM: a file system of this test (root-squash, hang, stuck, stalled) stands
 // where the node sees the store, until the story ends.
 func (c *cluster) cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
-		ts.Fatalf("usage: serve NODE root-squash|hang|stuck")
+		ts.Fatalf("usage: serve NODE root-squash|hang|stuck|stalled")
 	}
 	node, real := args[0], "/srv/real-store"
 	serve := []string{filepath.Join(c.bin, args[1]), real, c.nodeStore}

@@ -31,6 +31,7 @@ var programs = map[string]func(){
 	"osx-only":       program(osxOnly),
 	"root-squash":    program(rootSquash),
 	"hang":           program(hang),
+	"stalled":        program(stalled),
 	"stuck":          program(stuck),
 	"deny":           program(deny),
 	"automount":      program(automount),

@@ -85,20 +85,3 @@ func (c *cluster) servers() (pids []int, err error) {
 	}
 	return pids, nil
 }
-
-// plugstack NODE ARGUMENT…: the node's line of the plugin has these arguments, too, until
-// the story ends.
-func (c *cluster) cmdPlugstack(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: plugstack NODE ARGUMENT…")
-	}
-	c.change(ts, c.plugstack(args[0]), func(text string) string {
-		lines := strings.SplitAfter(text, "\n")
-		for i, line := range lines {
-			if strings.Contains(line, "hpcenv_spank.so") {
-				lines[i] = strings.TrimSuffix(line, "\n") + " " + strings.Join(args[1:], " ") + "\n"
-			}
-		}
-		return strings.Join(lines, "")
-	})
-}

@@ -66,7 +66,7 @@ func (a *app) attach(ctx context.Context, id, node string, command []string) err
 	}
 	env := slices.DeleteFunc(shortjob.OutsideOfJob(os.Environ()), func(kv string) bool { return strings.HasPrefix(kv, pin.Variable+"=") })
 	step := func(node string) []string {
-		return []string{srun, "--jobid=" + job.ID, "--overlap", "--nodes=1", "--ntasks=1", "--nodelist=" + node, "--mpi=none", "--cpu-bind=none"}
+		return []string{srun, "--jobid=" + job.ID, "--overlap", "--nodes=1", "--ntasks=1", "--nodelist=" + node, "--mpi=none"}
 	}
 	found, err := a.pinOf(ctx, job, env, append(step(job.BatchHost), self, attachNodeWord, "--find", job.ID))
 	if err != nil {

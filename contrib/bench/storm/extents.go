@@ -1,23 +1,32 @@
 package main
 
-import "sync"
+import (
+	"sync"
 
-// extents counts which bytes of one file were read, in sectors.
+	"github.com/hpcenv/hpcenv/contrib/bench/storm/slowfs"
+)
+
+// extents counts which bytes of files were read, in sectors.
 type extents struct {
 	mu    sync.Mutex
-	seen  map[int64]bool
+	seen  map[place]bool
 	total int64
+}
+
+type place struct {
+	path   string
+	number int64
 }
 
 const sector = 512
 
-func newExtents() *extents { return &extents{seen: map[int64]bool{}} }
+func newExtents() *extents { return &extents{seen: map[place]bool{}} }
 
-func (e *extents) add(_ string, offset, size int64) {
+func (e *extents) add(path string, offset, size int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for s := offset / sector; s*sector < offset+size; s++ {
-		e.seen[s] = true
+		e.seen[place{path, s}] = true
 		e.total++
 	}
 }
@@ -27,4 +36,16 @@ func (e *extents) ratio() float64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return float64(e.total) / float64(len(e.seen))
+}
+
+// asking notes operations in their order.
+type asking struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (a *asking) add(kind slowfs.Kind, path string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.list = append(a.list, kind.String()+" "+path)
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hpcenv/hpcenv/contrib/bench/storm/slowfs"
+	"github.com/hpcenv/hpcenv/hooks/facts"
 )
 
 // What the parallel file system is like.
@@ -29,30 +30,20 @@ const (
 // ranksPerNode of every launch.
 const ranksPerNode = 4
 
-// firstDevice is the number of the first node's loop device; maxNodes is how many
-// nodes a launch may have.
-const (
-	firstDevice = 300
-	maxNodes    = 64
-)
-
 // launch is what is measured at once.
 type launch struct {
-	contender contender
-	nodes     int
-	// slowness is how many times as slowly the world goes; times are divided by it.
-	slowness int
-	// real: Python itself instead of the replay.
-	real bool
-	// onRead is told of reads of the storage.
-	onRead func(path string, offset, size int64)
+	key
+	// onRead is told of reads of the storage, onMetadata of all other operations.
+	onRead     func(path string, offset, size int64)
+	onMetadata func(kind slowfs.Kind, path string)
 }
 
 // result is one node's.
 type result struct {
-	// Attached is when the prefix was there, Wall when the last rank was done, since
-	// all nodes began; in the world's time.
-	Attached, Wall time.Duration
+	// Attached and Activated are when hpcenv's helper was done with either (0 = it is not
+	// hpcenv), Wall when the last rank was done, since all nodes began; in the world's
+	// time.
+	Attached, Activated, Wall time.Duration
 	// Asked is what the node asked of the storage.
 	Asked slowfs.Counts
 }
@@ -115,33 +106,47 @@ func (w *world) run(ctx context.Context, l launch) (results []result, err error)
 		if err != nil {
 			return nil, fmt.Errorf("node %d: no report: %w", i, err)
 		}
-		results = append(results, result{Attached: (r.Attached - start) / slow, Wall: (r.Ended - start) / slow, Asked: n.mount.Counts().Sub(before[i])})
+		since := func(t time.Duration) time.Duration { return max(0, t-start) / slow }
+		results = append(results, result{since(r.Attached), since(r.Activated), since(r.Ended), n.mount.Counts().Sub(before[i])})
 	}
 	return results, nil
 }
 
 func (w *world) own(node int) string { return w.path("nodes", fmt.Sprintf("%02d", node)) }
 
-func (w *world) start(ctx context.Context, l launch, i int, server *slowfs.Server, waits *os.File) (*simulated, error) {
-	storage := filepath.Join(w.own(i), "storage")
-	if err := os.MkdirAll(storage, 0o755); err != nil {
-		return nil, err
+// outfit makes a node's own folder, with what its own service has noted of it.
+func (w *world) outfit(node int) error {
+	for _, d := range []string{"storage", "run"} {
+		if err := os.MkdirAll(filepath.Join(w.own(node), d), 0o755); err != nil {
+			return err
+		}
 	}
-	n := new(simulated)
-	var err error
-	if n.mount, err = slowfs.New(w.storage, server, storage, slowfs.Options{Cache: cacheTime, OnRead: l.onRead}); err != nil {
-		return nil, err
-	}
+	return copyFile(w.path("run", facts.RecordFile), filepath.Join(w.own(node), "run", facts.RecordFile))
+}
+
+func (w *world) order(l launch, i int) order {
 	o := order{
-		Contender: l.contender, Storage: storage, Own: w.own(i), Floor: w.path("floor.ext4"), Trace: w.treeTrace(), Ranks: ranksPerNode,
-		Digest: w.digest, Attach: w.attach,
+		Contender: l.contender, Storage: filepath.Join(w.own(i), "storage"), Own: w.own(i), Floor: w.path("floor.ext4"), Trace: w.treeTrace(), Ranks: ranksPerNode,
+		Node: w.node,
 	}
-	o.Attach.Device = firstDevice + i
 	if l.contender == pixi {
 		o.Trace = w.pixiTrace()
 	}
 	if l.real {
 		o.Program = w.program
+	}
+	return o
+}
+
+func (w *world) start(ctx context.Context, l launch, i int, server *slowfs.Server, waits *os.File) (*simulated, error) {
+	if err := w.outfit(i); err != nil {
+		return nil, err
+	}
+	o := w.order(l, i)
+	n := new(simulated)
+	var err error
+	if n.mount, err = slowfs.New(w.storage, server, o.Storage, slowfs.Options{Cache: cacheTime, OnRead: l.onRead, OnMetadata: l.onMetadata}); err != nil {
+		return nil, err
 	}
 	if err := n.begin(ctx, o, waits); err != nil {
 		return nil, errors.Join(err, n.mount.Close())

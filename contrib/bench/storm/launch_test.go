@@ -3,28 +3,53 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
-	"github.com/hpcenv/hpcenv/contrib/bench/storm/attach"
 	"github.com/hpcenv/hpcenv/contrib/bench/storm/trace"
+	hpcenvimage "github.com/hpcenv/hpcenv/envs/image"
+	"github.com/hpcenv/hpcenv/envs/materialize"
+	"github.com/hpcenv/hpcenv/hooks/helper"
+	"github.com/hpcenv/hpcenv/hooks/pin"
 )
 
-// TestMain is also the benchmark's own processes.
+// TestMain is also the benchmark's own processes. The tests have a mount namespace of their
+// own, as the benchmark has: a namespace that another program makes meanwhile would have
+// the storage's mounts, too, and keep them.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
-		case attach.Command, "rank", "node":
+		case "rank", "node", "step":
 			main()
+		case "spank":
+			os.Exit(helper.Main(os.Args[1:], helper.Deps{}))
 		}
 	}
-	os.Exit(m.Run())
+	const within = "STORM_TEST_WITHIN"
+	if os.Geteuid() != 0 || os.Getenv(within) != "" {
+		os.Exit(m.Run())
+	}
+	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), within+"=1"), os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	err := cmd.Run()
+	var ended *exec.ExitError
+	if err != nil && !errors.As(err, &ended) {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	if err != nil {
+		os.Exit(1)
+	}
 }
 
 // small is a world with a made-up prefix of so many files, and a trace that
@@ -48,16 +73,20 @@ func small(t *testing.T, files int) *world {
 			t.Fatal(err)
 		}
 	}
-	// Outside t.TempDir, whose parents others may not enter; the user nobody opens images.
+	// Outside t.TempDir, whose parents others may not enter; the job is the user nobody's.
 	work, err := os.MkdirTemp("/var/tmp", "storm-test-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	prefix, project := filepath.Join(work, "prefix"), filepath.Join(work, "project")
-	for _, d := range []string{filepath.Join(prefix, "lib"), project} {
+	w := &world{dir: filepath.Join(work, "storm"), node: hpcenv{Helper: "/proc/self/exe", PrefixRoot: filepath.Join(work, "storm/e"), ID: testID, User: nobody, Group: nobody}}
+	prefix, project := w.stored(filepath.Join(storeDir, "trees", platform, testID)), filepath.Join(work, "project")
+	for _, d := range []string{filepath.Join(prefix, "lib"), filepath.Join(prefix, "conda-meta"), project} {
 		if err := errors.Join(os.MkdirAll(d, 0o755), os.Chmod(work, 0o755)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.WriteFile(filepath.Join(prefix, "conda-meta/history"), nil, 0o644); err != nil {
+		t.Fatal(err)
 	}
 	var ops []trace.Op
 	for i := range files {
@@ -78,14 +107,15 @@ func small(t *testing.T, files int) *world {
 			t.Fatal(err)
 		}
 	}
-	w := &world{dir: filepath.Join(work, "storm"), attach: attach.Options{User: nobody, Group: nobody}, trace: &trace.Trace{Ops: ops}}
+	w.trace = &trace.Trace{Ops: ops}
+	publish(t, w, prefix)
 	inProject := &trace.Trace{Ops: append([]trace.Op{}, ops...)}
 	for i := range inProject.Ops {
 		if op := &inProject.Ops[i]; op.Path != "" {
 			op.Path = ".pixi/envs/default/" + op.Path
 		}
 	}
-	if err := w.fill(context.Background(), &options{prefix: prefix, project: project}); err != nil {
+	if err := w.fill(context.Background(), project); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(writeTrace(w.trace, w.treeTrace()), writeTrace(inProject, w.pixiTrace()), w.index()); err != nil {
@@ -99,10 +129,41 @@ func small(t *testing.T, files int) *world {
 	return w
 }
 
+const testID = "0123456789abcdef0123456789abcdef"
+
+// publish makes a store of a finished tree, and the pin of a job with it, as far as nodes
+// look at either.
+func publish(t *testing.T, w *world, tree string) {
+	t.Helper()
+	store := w.stored(storeDir)
+	file := w.node.image(store)
+	for _, dir := range []string{"meta/" + testID, "locks", "inventory", "images/" + platform, "pool", "archives"} {
+		if err := os.MkdirAll(filepath.Join(store, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rec, err := hpcenvimage.NewTool("").Build(t.Context(), hpcenvimage.Job{Tree: tree, Digest: strings.Repeat("0", 64), Bytes: 1 << 20, Out: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta, err := json.Marshal(&materialize.Meta{ID: testID, Platform: platform, Prefix: w.node.prefix(), Image: rec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pin.Pin{Lock: strings.Repeat("a", 64), Choice: pin.Choice{Environment: "default", ID: testID, Platforms: []string{platform}}}
+	if w.node.Pin, err = p.Encode(); err == nil {
+		w.node.Env, err = jobEnv()
+	}
+	if err := errors.Join(err, os.Chmod(file, 0o444), os.WriteFile(filepath.Join(store, "meta", testID, platform+".json"), meta, 0o644),
+		os.WriteFile(filepath.Join(store, "FORMAT"), nil, 0o644), w.recordFacts(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestEachContenderOnTwoNodes: what each asks of the storage is what it is about.
 func TestEachContenderOnTwoNodes(t *testing.T) {
 	w := small(t, 300)
-	image1, err := os.Stat(w.stored(storedImage))
+	image1, err := os.Stat(w.node.image(w.stored(storeDir)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +171,7 @@ func TestEachContenderOnTwoNodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const ranks = ranksPerNode
+	const ranks, records = ranksPerNode, 16384 // what hpcenv reads beside the image's content
 	for _, c := range []struct {
 		contender   contender
 		most, least int64 // operations on metadata
@@ -121,14 +182,14 @@ func TestEachContenderOnTwoNodes(t *testing.T) {
 		// more than one rank if they ask at the same time.
 		{contender: tree, least: 21*ranks + 40, most: 21*ranks + 60*ranks + 20, bytes: 20 * 8000},
 		{contender: pixi, least: 21*ranks + 40, most: 21*ranks + 60*ranks + 40, bytes: 20 * 8000},
-		{contender: image, least: 2, most: 30, bytes: image1.Size()},
-		{contender: imageDirect, least: 2, most: 30, bytes: 10 * image1.Size()},
-		{contender: localFirst, least: 2, most: 10, bytes: image1.Size()},
-		{contender: localSecond, least: 2, most: 5, bytes: 4096},
+		{contender: image, least: 2, most: 30, bytes: image1.Size() + records},
+		{contender: imageDirect, least: 2, most: 30, bytes: 10 * (image1.Size() + records)},
+		{contender: localFirst, least: 2, most: 30, bytes: image1.Size() + records},
+		{contender: localSecond, least: 2, most: 30, bytes: records},
 		{contender: packRead, least: 2, most: 10, bytes: tarball.Size()},
 		{contender: pack, least: 2, most: 10, bytes: tarball.Size()},
 	} {
-		results, err := w.run(context.Background(), launch{contender: c.contender, nodes: 2, slowness: 1})
+		results, err := w.run(context.Background(), launch{key: key{c.contender, 2, 1, false}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +213,7 @@ func TestImageCostsTheSameWhateverItsSize(t *testing.T) {
 	var ops [2]int64
 	for i, files := range []int{50, 1000} {
 		w := small(t, files)
-		results, err := w.run(context.Background(), launch{contender: image, nodes: 1, slowness: 1})
+		results, err := w.run(context.Background(), launch{key: usual(image, 1)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,18 +229,18 @@ func TestImageCostsTheSameWhateverItsSize(t *testing.T) {
 // whole image is more.
 func TestTouchedIsTheLeast(t *testing.T) {
 	w := small(t, 600)
-	least, err := touchedBytes(w.stored(storedImage), w.trace)
+	least, err := touchedBytes(w.node.image(w.stored(storeDir)), w.trace)
 	if err != nil {
 		t.Fatal(err)
 	}
-	results, err := w.run(context.Background(), launch{contender: image, nodes: 1, slowness: 1})
+	results, err := w.run(context.Background(), launch{key: usual(image, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := results[0].Asked.Bytes; got < least {
 		t.Errorf("a node read %d bytes, the least is said to be %d", got, least)
 	}
-	info, err := os.Stat(w.stored(storedImage))
+	info, err := os.Stat(w.node.image(w.stored(storeDir)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,17 +249,43 @@ func TestTouchedIsTheLeast(t *testing.T) {
 	}
 }
 
-// TestChangedImageIsNotMounted: what is copied is not what was published.
-func TestChangedImageIsNotMounted(t *testing.T) {
+// TestWhatIsMountedIsChecked: a node that was to use its copy, and has none, is no result.
+func TestWhatIsMountedIsChecked(t *testing.T) {
 	w := small(t, 30)
-	w.digest = strings.Repeat("0", 64)
-	_, err := w.run(context.Background(), launch{contender: localFirst, nodes: 1, slowness: 1})
-	if err == nil || !strings.Contains(err.Error(), "published was 000") {
+	if err := w.outfit(0); err != nil {
+		t.Fatal(err)
+	}
+	// Copies are not made in a directory that others may write to.
+	if err := errors.Join(os.Mkdir(filepath.Join(w.own(0), "copies"), 0o777), os.Chmod(filepath.Join(w.own(0), "copies"), 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.run(context.Background(), launch{key: usual(localSecond, 1)}); err == nil || !strings.Contains(err.Error(), "has 0 copies") {
 		t.Errorf("%v", err)
 	}
-	left, err := filepath.Glob(filepath.Join(w.own(0), ".copy-*"))
-	if err != nil || len(left) > 0 {
-		t.Errorf("left: %v, %v", left, err)
+}
+
+// TestAttachingAlone: each repetition attaches, and nothing is left of any.
+func TestAttachingAlone(t *testing.T) {
+	w := small(t, 30)
+	times, err := w.timeAttach(t.Context(), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, took := range [][]time.Duration{times.image, times.further, times.tree} {
+		if len(took) != 3 || slices.Min(took) <= 0 {
+			t.Errorf("%v", took)
+		}
+	}
+	if err := freed(w.node.image(w.stored(storeDir))); err != nil {
+		t.Error(err)
+	}
+	if err := w.makeCopies(t.Context(), 2); err != nil {
+		t.Error(err)
+	}
+	for i := range 2 {
+		if _, err := copyIn(filepath.Join(w.own(i), "copies")); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -214,7 +301,7 @@ func TestNothingIsLeft(t *testing.T) {
 			}
 		}
 		for _, c := range []contender{image, tree, floor} {
-			_, err := w.run(context.Background(), launch{contender: c, nodes: 2, slowness: 1})
+			_, err := w.run(context.Background(), launch{key: key{c, 2, 1, false}})
 			if (err != nil) != fail {
 				t.Errorf("%s: %v", c, err)
 			}

@@ -3,8 +3,8 @@
 // hpcenv's image copied to each node, and in the ways that users have today.
 // `make bench-storm` sets up what it needs.
 //
-//	storm run -prefix DIR -project DIR -work DIR [-quick] [-png FILE]   all rows, a plot, figure lines
-//	storm node, storm rank, storm attach-as-user           its own processes
+//	storm run -hpcenv FILE -project DIR -work DIR [-quick] [-png FILE]   all rows, a plot, figure lines
+//	storm node, storm rank, storm step                     its own processes
 //
 // The parallel file system is a FUSE file system that counts operations by kind
 // (package slowfs). A node is a process with a mount of that file system, a mount
@@ -25,10 +25,14 @@
 //	main.go       arguments
 //	inside.go     the namespace
 //	world.go      what lies on the storage, and on the nodes' disks
+//	store.go      hpcenv's store, made by hpcenv
+//	helper.go     hpcenv's helper, as the plug-in starts it
+//	device.go     mounts and loop devices
 //	record.go     the recorded start
 //	contender.go  who is measured, and how a node of each begins
 //	node.go       a node, rank.go a rank: processes
 //	launch.go     one launch on N nodes
+//	step.go       attaching alone, from a fast disk
 //	plan.go       which launches, how often, how slowly
 //	touched.go    what of an image a start needs at least
 //	table.go      for people; figures.go for programs
@@ -42,18 +46,16 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-
-	"github.com/hpcenv/hpcenv/contrib/bench/storm/attach"
 )
 
 func main() {
 	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: storm run -prefix DIR -project DIR -work DIR [flags]")
+		fmt.Fprintln(os.Stderr, "usage: storm run -hpcenv FILE -project DIR -work DIR [flags]")
 		os.Exit(2)
 	}
 	switch os.Args[1] {
-	case attach.Command:
-		os.Exit(attach.User(os.Args[2:]))
+	case "step":
+		os.Exit(exit("storm step", step(os.Stdin, os.Stdout)))
 	case "rank":
 		os.Exit(exit("storm rank", rank(os.Args[2:])))
 	case "node":
@@ -78,7 +80,7 @@ func exit(who string, err error) int {
 
 // options of the benchmark.
 type options struct {
-	prefix, project, work, png string
+	hpcenv, project, work, png string
 	quick                      bool
 	runs                       int
 }
@@ -86,8 +88,8 @@ type options struct {
 func run(ctx context.Context, args []string) (int, error) {
 	var o options
 	fs := flag.NewFlagSet(args[0], flag.ContinueOnError)
-	fs.StringVar(&o.prefix, "prefix", "", "an environment with Python and NumPy")
-	fs.StringVar(&o.project, "project", "", "folder with the pixi.toml and pixi.lock that it was made from")
+	fs.StringVar(&o.hpcenv, "hpcenv", "", "the program hpcenv")
+	fs.StringVar(&o.project, "project", "", "folder with a pixi.toml and pixi.lock whose environment default has Python and NumPy")
 	fs.StringVar(&o.work, "work", "", "folder to work in, on a disk; everything is made and removed below it")
 	fs.StringVar(&o.png, "png", "", "file for the plot")
 	fs.BoolVar(&o.quick, "quick", false, "few nodes and single runs, to try the benchmark itself")
@@ -96,8 +98,8 @@ func run(ctx context.Context, args []string) (int, error) {
 		return 2, err
 	}
 	switch {
-	case o.prefix == "" || o.project == "" || o.work == "":
-		return 2, errors.New("-prefix, -project and -work are needed")
+	case o.hpcenv == "" || o.project == "" || o.work == "":
+		return 2, errors.New("-hpcenv, -project and -work are needed")
 	case args[0] == "run":
 		return outside(ctx, args)
 	case args[0] == "inside":

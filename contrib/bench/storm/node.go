@@ -26,7 +26,10 @@ const nodeWaits = 3
 
 // report is what a node says in the end. Times are those of the kernel's monotonic
 // clock, which all processes share.
-type report struct{ Attached, Ended time.Duration }
+type report struct {
+	// Attached and Activated are of hpcenv's parts; 0 = there are none.
+	Attached, Activated, Ended time.Duration
+}
 
 // node is the process of a node, in a mount namespace of its own. It reads its
 // order, says when it is ready, does its work when all nodes are to begin,
@@ -51,8 +54,7 @@ func node(in io.Reader, out io.Writer) error {
 		return err
 	}
 	var r report
-	err = o.begin()
-	if r.Attached = now(); err == nil {
+	if err = o.begin(&r); err == nil {
 		err = ranks.work()
 	}
 	r.Ended = now()
@@ -65,7 +67,7 @@ func node(in io.Reader, out io.Writer) error {
 	if _, err := io.Copy(io.Discard, io.MultiReader(decoder.Buffered(), in)); err != nil {
 		return err
 	}
-	return o.end()
+	return errors.Join(o.check(), o.end())
 }
 
 func now() time.Duration {

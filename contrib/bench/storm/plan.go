@@ -16,16 +16,18 @@ type size struct {
 	// the last one; between is where trees are measured, too, to extrapolate.
 	nodes   []int
 	between int
-	// runs of what figures rest on; slow of what takes long.
-	runs, slow int
-	// real Python is compared with the replay at the first two sizes; at the second
-	// the world goes so much more slowly that the processors suffice.
-	realSlowness int
+	// runs of what figures of time rest on; the others' figures are counts.
+	runs int
+	// attaches is how often attaching alone is measured.
+	attaches int
+	// real is how slowly the world goes, at the first two sizes, when Python itself is
+	// compared with the replay: its computing is to be little beside its waiting.
+	real [2]int
 }
 
 var (
-	full  = size{nodes: []int{1, 8, 64}, between: 16, runs: 5, slow: 1, realSlowness: 4}
-	quick = size{nodes: []int{1, 2, 4}, between: 3, runs: 1, slow: 1, realSlowness: 2}
+	full  = size{nodes: []int{1, 8, 64}, between: 16, runs: 5, attaches: 41, real: [2]int{8, 2}}
+	quick = size{nodes: []int{1, 2, 4}, between: 3, runs: 1, attaches: 11, real: [2]int{4, 2}}
 )
 
 // last is the largest number of nodes.
@@ -35,29 +37,37 @@ func (s size) last() int { return s.nodes[len(s.nodes)-1] }
 // they run at the clock's pace.
 func stored(c contender) bool { return c == tree || c == pixi }
 
-// row is what was measured of a contender with so many nodes.
-type row struct {
-	contender contender
-	nodes     int
-	slowness  int
-	real      bool
-	runs      [][]result
-}
-
 // key of a row.
 type key struct {
 	contender contender
 	nodes     int
-	real      bool
+	// slowness is how many times as slowly the world goes; times are divided by it.
+	slowness int
+	// real: Python itself instead of the replay.
+	real bool
 }
+
+// usual is how a contender is measured with so many nodes.
+func usual(c contender, nodes int) key {
+	if stored(c) || c == floor {
+		return key{c, nodes, 1, false}
+	}
+	return key{c, nodes, nodes, false}
+}
+
+// row is what was measured of a key, by run and node.
+type row [][]result
 
 // measured is everything.
 type measured struct {
 	size    size
-	rows    map[key]*row
+	rows    map[key]row
 	order   []key
 	touched int64   // of the image, in compressed bytes
 	again   float64 // how often a byte of it was read
+	attach  *attachTimes
+	// asked are the operations on metadata of a node, in their order.
+	asked map[contender][]string
 }
 
 func bench(ctx context.Context, out io.Writer, o *options) (code int, err error) {
@@ -67,7 +77,7 @@ func bench(ctx context.Context, out io.Writer, o *options) (code int, err error)
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
-	m := &measured{size: full, rows: map[key]*row{}}
+	m := &measured{size: full, rows: map[key]row{}, asked: map[contender][]string{}}
 	if o.quick {
 		m.size = quick
 	}
@@ -75,7 +85,7 @@ func bench(ctx context.Context, out io.Writer, o *options) (code int, err error)
 		m.size.runs = o.runs
 	}
 	fmt.Fprintf(out, "a prefix of %d files; Python imports NumPy and %s further modules: %d operations on files of the prefix\n", w.files, w.modules, len(w.trace.Ops))
-	if m.touched, err = touchedBytes(w.stored(storedImage), w.trace); err != nil {
+	if m.touched, err = touchedBytes(w.node.image(w.stored(storeDir)), w.trace); err != nil {
 		return 1, fmt.Errorf("what of the image a start needs: %w", err)
 	}
 	if err := m.measure(ctx, w); err != nil {
@@ -90,7 +100,10 @@ func bench(ctx context.Context, out io.Writer, o *options) (code int, err error)
 }
 
 // measure runs all launches; contenders take turns.
-func (m *measured) measure(ctx context.Context, w *world) error {
+func (m *measured) measure(ctx context.Context, w *world) (err error) {
+	if m.attach, err = w.timeAttach(ctx, m.size.attaches); err != nil {
+		return err
+	}
 	for _, n := range m.size.nodes {
 		for round := range m.size.runs {
 			if err := m.round(ctx, w, n, round); err != nil {
@@ -98,43 +111,47 @@ func (m *measured) measure(ctx context.Context, w *world) error {
 			}
 		}
 		if n == m.size.nodes[1] {
-			for _, c := range []contender{floor, tree, pixi} {
-				if err := m.launch(ctx, w, launch{contender: c, nodes: m.size.between, slowness: 1}); err != nil {
+			for _, c := range []contender{floor, tree} {
+				if err := m.launch(ctx, w, launch{key: usual(c, m.size.between)}); err != nil {
 					return err
 				}
 			}
 		}
 	}
 	for i, n := range m.size.nodes[:2] {
-		for _, c := range []contender{floor, tree} {
-			l := launch{contender: c, nodes: n, slowness: 1, real: true}
-			if i == 1 && c == tree {
-				l.slowness = m.size.realSlowness
+		for _, k := range m.compared(i) {
+			if m.rows[k] != nil {
+				continue // measured already
 			}
-			if err := m.launch(ctx, w, l); err != nil {
-				return err
+			if err := m.launch(ctx, w, launch{key: k}); err != nil {
+				return fmt.Errorf("Python itself on %d nodes: %w", n, err)
 			}
 		}
 	}
-	return m.readTwice(ctx, w)
+	return m.look(ctx, w)
+}
+
+// compared are the rows of the replay and of Python itself at the i-th size.
+func (m *measured) compared(i int) [2]key {
+	n, slow := m.size.nodes[i], m.size.real[i]
+	return [2]key{{tree, n, slow, false}, {tree, n, slow, true}}
 }
 
 // round is one launch of each contender that has a turn.
 func (m *measured) round(ctx context.Context, w *world, n, round int) error {
-	first, last := n == m.size.nodes[0], n == m.size.last()
+	one, last := n == 1, n == m.size.last()
 	for _, c := range []contender{floor, image, tree, localFirst, localSecond, pixi, imageDirect, packRead, pack} {
-		runs := m.size.slow
-		if c == floor || c == image || first {
-			runs = m.size.runs
-		}
-		if round >= runs || last && (stored(c) || c == pack) {
+		switch {
+		case c == floor || c == image: // figures rest on their times
+		case round > 0, last && (stored(c) || c == pack), !one && (c == localFirst || c == imageDirect):
 			continue
 		}
-		l := launch{contender: c, nodes: n, slowness: n}
-		if stored(c) || c == floor {
-			l.slowness = 1
+		if c == localSecond && !one {
+			if err := w.makeCopies(ctx, n); err != nil {
+				return fmt.Errorf("copies on %d nodes: %w", n, err)
+			}
 		}
-		if err := m.launch(ctx, w, l); err != nil {
+		if err := m.launch(ctx, w, launch{key: usual(c, n)}); err != nil {
 			return err
 		}
 		if c != localFirst {
@@ -155,24 +172,27 @@ func (m *measured) launch(ctx context.Context, w *world, l launch) error {
 	if err != nil {
 		return err
 	}
-	k := key{l.contender, l.nodes, l.real}
-	if m.rows[k] == nil {
-		m.rows[k] = &row{contender: l.contender, nodes: l.nodes, slowness: l.slowness, real: l.real}
-		m.order = append(m.order, k)
+	if m.rows[l.key] == nil {
+		m.order = append(m.order, l.key)
 	}
-	m.rows[k].runs = append(m.rows[k].runs, results)
+	m.rows[l.key] = append(m.rows[l.key], results)
 	fmt.Fprintf(os.Stderr, "%-24s %3d nodes  %6.1f s\n", l.contender, l.nodes, time.Since(begun).Seconds())
 	return nil
 }
 
-// readTwice is how often the bytes that a node read of the image were read.
-func (m *measured) readTwice(ctx context.Context, w *world) error {
-	seen := newExtents()
-	if err := m.launch(ctx, w, launch{contender: image, nodes: 1, slowness: 1, onRead: seen.add}); err != nil {
-		return err
+// look is how often the bytes that a node reads of the image are read, and what nodes
+// ask for in which order.
+func (m *measured) look(ctx context.Context, w *world) error {
+	for _, c := range []contender{image, localFirst, localSecond} {
+		seen, asked := newExtents(), new(asking)
+		if _, err := w.run(ctx, launch{key: key{c, 1, 1, false}, onRead: seen.add, onMetadata: asked.add}); err != nil {
+			return err
+		}
+		if m.asked[c] = asked.list; c == image {
+			m.again = seen.ratio()
+		}
 	}
-	m.again = seen.ratio()
-	return nil
+	return w.forget()
 }
 
 // spread is the least, the middle and the most of the nodes.
@@ -184,9 +204,9 @@ func (a spread) minus(b spread) spread {
 func (a spread) over(n float64) spread { return spread{a.min / n, a.median / n, a.max / n} }
 
 // spread of a value of the nodes; the middle one of the runs.
-func (r *row) spread(value func(result) float64) spread {
+func (r row) spread(value func(result) float64) spread {
 	var mins, medians, maxs []float64
-	for _, run := range r.runs {
+	for _, run := range r {
 		var v []float64
 		for _, node := range run {
 			v = append(v, value(node))
@@ -205,31 +225,38 @@ func middle(v []float64) float64 {
 	return v[len(v)/2]
 }
 
-func wall(r result) float64     { return r.Wall.Seconds() }
-func attached(r result) float64 { return r.Attached.Seconds() }
-func metadata(r result) float64 { return float64(r.Asked.Metadata()) }
-func read(r result) float64     { return float64(r.Asked.Bytes) }
+func wall(r result) float64      { return r.Wall.Seconds() }
+func attached(r result) float64  { return r.Attached.Seconds() }
+func activated(r result) float64 { return (r.Activated - r.Attached).Seconds() }
+func metadata(r result) float64  { return float64(r.Asked.Metadata()) }
+func read(r result) float64      { return float64(r.Asked.Bytes) }
 
-// added is the time of a row less that of the same work from the nodes' own
+// added is the time of a row less that of the same replay from the nodes' own
 // disks, in seconds.
 func (m *measured) added(k key) spread {
+	s := m.rows[k].spread(wall)
 	if k.contender == packRead { // starts nothing
-		return m.rows[k].spread(wall)
+		return s
 	}
-	r, f := m.rows[k], m.rows[key{floor, k.nodes, k.real}]
-	return r.spread(wall).minus(f.spread(wall).over(float64(r.slowness)))
+	return s.minus(m.rows[usual(floor, k.nodes)].spread(wall).over(float64(k.slowness)))
 }
 
-// treeAtLast is the time that c adds at the last size, extrapolated in a straight
+// treeAtLast is the time that the tree adds at the last size, extrapolated in a straight
 // line from the two before: the storage serves a fixed number a second.
-func (m *measured) treeAtLast(c contender) float64 {
-	a, b := m.added(key{c, m.size.nodes[1], false}).max, m.added(key{c, m.size.between, false}).max
+func (m *measured) treeAtLast() float64 {
+	a, b := m.added(usual(tree, m.size.nodes[1])).max, m.added(usual(tree, m.size.between)).max
 	n1, n2 := float64(m.size.nodes[1]), float64(m.size.between)
 	return b + (b-a)/(n2-n1)*(float64(m.size.last())-n2)
+}
+
+// pixiAtLast is what the tree adds there, and more in the ratio of the size before.
+func (m *measured) pixiAtLast() float64 {
+	n := m.size.nodes[1]
+	return m.treeAtLast() * m.added(usual(pixi, n)).max / m.added(usual(tree, n)).max
 }
 
 // packAtLast is reading the tarball with all nodes at once, and what unpacking
 // and starting take on one.
 func (m *measured) packAtLast() float64 {
-	return m.added(key{packRead, m.size.last(), false}).max + m.added(key{pack, 1, false}).max - m.added(key{packRead, 1, false}).max
+	return m.added(usual(packRead, m.size.last())).max + m.added(usual(pack, 1)).max - m.added(usual(packRead, 1)).max
 }

@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hpcenv/hpcenv/contrib/bench/storm/attach"
 	"github.com/hpcenv/hpcenv/contrib/bench/storm/trace"
 )
 
@@ -42,37 +41,43 @@ func (w *world) pixiTrace() string { return w.path("pixi.trace") }
 
 // record makes the traces: of Python in a tree, and of the same in a prefix of
 // pixi's with what precedes it.
-func (w *world) record(ctx context.Context, o *options) error {
+func (w *world) record(ctx context.Context) error {
 	for name, data := range map[string][]byte{"choose.py": choosePy, "enter.sh": enterSh} {
 		if err := os.WriteFile(w.path(name), data, 0o644); err != nil {
 			return err
 		}
 	}
 	start := w.path("start.py")
-	choose := exec.CommandContext(ctx, o.prefix+"/bin/python3", w.path("choose.py"), furtherModules, start)
-	choose.Env = pythonEnv()
-	said, err := choose.Output()
-	if err != nil {
-		return fmt.Errorf("choose modules: %w", err)
+	if err := w.onDisk(func(at string) error {
+		choose := exec.CommandContext(ctx, at+"/bin/python3", w.path("choose.py"), furtherModules, start)
+		choose.Env = pythonEnv()
+		said, err := choose.Output()
+		if err != nil {
+			return fmt.Errorf("choose modules: %w", err)
+		}
+		w.modules, w.program = strings.TrimSpace(string(said)), []string{start}
+		return nil
+	}); err != nil {
+		return err
 	}
-	w.modules, w.program = strings.TrimSpace(string(said)), []string{start}
 	// The prefix is read for the first time, and nothing is read ahead: what is in
 	// memory afterwards was touched.
-	at := w.path("record")
-	if err := os.Mkdir(at, 0o755); err != nil {
-		return err
-	}
-	if err := attach.Image(w.path("floor.ext4"), at, attach.Options{Type: "ext4"}); err != nil {
-		return err
-	}
-	err = w.recordTree(ctx, o, at)
-	if err = errors.Join(err, attach.Release(at)); err != nil {
+	if err := w.onDisk(func(at string) error { return w.recordTree(ctx, at) }); err != nil {
 		return err
 	}
 	return w.recordPixi(ctx)
 }
 
-func (w *world) recordTree(ctx context.Context, o *options, at string) error {
+// onDisk does something with the prefix mounted at its place, from the host's own disk.
+func (w *world) onDisk(do func(at string) error) error {
+	at := w.node.prefix()
+	if err := mountDisk(w.path("floor.ext4"), at); err != nil {
+		return err
+	}
+	return errors.Join(do(at), unmount(at))
+}
+
+func (w *world) recordTree(ctx context.Context, at string) error {
 	restore, err := noReadAhead(at)
 	if err != nil {
 		return err
@@ -80,9 +85,6 @@ func (w *world) recordTree(ctx context.Context, o *options, at string) error {
 	data, err := w.strace(ctx, append([]string{at + "/bin/python3"}, w.program...)...)
 	if err = errors.Join(err, restore()); err != nil {
 		return err
-	}
-	if bytes.Contains(data, []byte(o.prefix+"/")) {
-		return fmt.Errorf("the copy of %s opens files of the original", o.prefix)
 	}
 	if w.trace, err = trace.FromStrace(bytes.NewReader(data), at); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/hpcenv/hpcenv/contrib/bench/storm/chart"
 )
@@ -19,26 +20,33 @@ func (m *measured) print(out io.Writer) {
 	for _, k := range m.order {
 		r := m.rows[k]
 		name := string(k.contender)
-		if k.real {
+		usually := k == usual(k.contender, k.nodes)
+		switch {
+		case k.real:
 			name += ", Python"
+		case !usually:
+			name += ", replay"
 		}
 		const mb, ms = 1e-6, 1e3
 		ops, bytes := r.spread(metadata), r.spread(read)
 		var times spread
-		if k.contender == floor {
+		if k.contender == floor || !usually {
 			times = r.spread(wall)
-			name += " (all of it)"
+			name += " (all)"
 		} else {
 			times = m.added(k)
 		}
-		fmt.Fprintf(out, "%-22s %5d %4dx %4d  %-20s %-22s %.0f / %.0f / %.0f\n", name, k.nodes, r.slowness, len(r.runs),
+		fmt.Fprintf(out, "%-22s %5d %4dx %4d  %-20s %-22s %.0f / %.0f / %.0f\n", name, k.nodes, k.slowness, len(r),
 			fmt.Sprintf("%.0f / %.0f / %.0f", ops.min, ops.median, ops.max),
 			fmt.Sprintf("%.1f / %.1f / %.1f", bytes.min*mb, bytes.median*mb, bytes.max*mb), times.min*ms, times.median*ms, times.max*ms)
 	}
 	last := m.size.last()
-	fmt.Fprintf(out, "%-22s %5d  extrapolated from %d and %d nodes: %.0f ms\n", tree, last, m.size.nodes[1], m.size.between, 1000*m.treeAtLast(tree))
-	fmt.Fprintf(out, "%-22s %5d  extrapolated from %d and %d nodes: %.0f ms\n", pixi, last, m.size.nodes[1], m.size.between, 1000*m.treeAtLast(pixi))
+	fmt.Fprintf(out, "%-22s %5d  extrapolated from %d and %d nodes: %.0f ms\n", tree, last, m.size.nodes[1], m.size.between, 1000*m.treeAtLast())
+	fmt.Fprintf(out, "%-22s %5d  extrapolated as the tree, with the ratio of the two at %d nodes: %.0f ms\n", pixi, last, m.size.nodes[1], 1000*m.pixiAtLast())
 	fmt.Fprintf(out, "%-22s %5d  reading with %d nodes, unpacking and starting with one: %.0f ms\n", pack, last, last, 1000*m.packAtLast())
+	for _, c := range []contender{image, localSecond} {
+		fmt.Fprintf(out, "a node's operations on metadata, %s: %s\n", c, strings.Join(m.asked[c], ", "))
+	}
 	fmt.Fprintf(out, "compressed bytes of the image that a start touches: %.1f MB\n", float64(m.touched)/1e6)
 }
 
@@ -48,13 +56,15 @@ func (m *measured) plot(out io.Writer, png string) (err error) {
 	for _, c := range []contender{tree, pixi, pack, localFirst, image, localSecond} {
 		s := chart.Series{Name: string(c)}
 		for _, n := range append(append([]int{}, m.size.nodes...), m.size.between) {
-			if k := (key{c, n, false}); m.rows[k] != nil {
+			if k := usual(c, n); m.rows[k] != nil {
 				s.Points = append(s.Points, chart.Point{X: float64(n), Y: m.added(k).max})
 			}
 		}
 		switch c {
-		case tree, pixi:
-			s.Points = append(s.Points, chart.Point{X: float64(m.size.last()), Y: m.treeAtLast(c), Guessed: true})
+		case tree:
+			s.Points = append(s.Points, chart.Point{X: float64(m.size.last()), Y: m.treeAtLast(), Guessed: true})
+		case pixi:
+			s.Points = append(s.Points, chart.Point{X: float64(m.size.last()), Y: m.pixiAtLast(), Guessed: true})
 		case pack:
 			s.Points = append(s.Points, chart.Point{X: float64(m.size.last()), Y: m.packAtLast(), Guessed: true})
 		}

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hpcenv/hpcenv/contrib/bench/storm/attach"
 	"github.com/hpcenv/hpcenv/contrib/bench/storm/slowfs"
 	"github.com/hpcenv/hpcenv/contrib/bench/storm/trace"
 )
@@ -26,12 +23,11 @@ type world struct {
 	trace   *trace.Trace // the recorded start
 	program []string     // the arguments of Python in it
 	modules string       // how many it imports beside NumPy
-	digest  string       // of the image, in hex
-	attach  attach.Options
-	files   int // of the prefix
+	node    hpcenv       // how hpcenv is started on nodes
+	files   int          // of the prefix
 }
 
-// nobody opens images; it is the user nobody of most systems.
+// nobody has the job; it is the user nobody of most systems.
 const nobody = 65534
 
 func (w *world) path(elem ...string) string {
@@ -41,37 +37,53 @@ func (w *world) path(elem ...string) string {
 // stored is the place of a thing before the parallel file system shows it.
 func (w *world) stored(path string) string { return w.path("storage", path) }
 
-// newWorld makes the world. The prefix is left as it is.
+// newWorld makes the world.
 func newWorld(ctx context.Context, o *options) (*world, error) {
-	w := &world{dir: filepath.Join(o.work, "storm"), attach: attach.Options{User: nobody, Group: nobody}}
-	if err := w.fill(ctx, o); err != nil {
+	w := &world{dir: filepath.Join(o.work, "storm"), node: hpcenv{PrefixRoot: filepath.Join(o.work, "storm/e"), User: nobody, Group: nobody}}
+	var err error
+	if w.node.Env, err = jobEnv(); err != nil {
 		return nil, err
 	}
-	if err := w.record(ctx, o); err != nil {
-		return nil, fmt.Errorf("record a start of Python: %w", err)
+	if err := os.RemoveAll(w.dir); err != nil { // what a killed run left
+		return nil, err
 	}
-	return w, w.index()
+	if err := os.MkdirAll(w.dir, 0o755); err != nil {
+		return nil, err
+	}
+	err = w.prepare(ctx, o)
+	if err == nil {
+		err = w.fill(ctx, o.project)
+	}
+	if err == nil {
+		err = w.record(ctx)
+	}
+	if err == nil {
+		err = w.index()
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(w.dir))
+	}
+	return w, nil
 }
 
-// fill puts the prefix on the storage, in all forms, and on the nodes' disks.
-func (w *world) fill(ctx context.Context, o *options) error {
-	if err := os.RemoveAll(w.dir); err != nil { // what a killed run left
+// fill puts the prepared environment on the storage in all other forms, and on the nodes'
+// disks.
+func (w *world) fill(ctx context.Context, project string) error {
+	if err := w.split(ctx); err != nil {
 		return err
 	}
-	for _, d := range []string{storedTree, filepath.Dir(storedImage), filepath.Dir(storedPack), storedPixi + "/.pixi/envs"} {
-		if err := os.MkdirAll(w.stored(d), 0o755); err != nil {
+	for _, d := range []string{w.stored(filepath.Dir(storedPack)), w.stored(storedPixi + "/.pixi/envs"), w.node.prefix()} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
 			return err
 		}
 	}
-	def := w.stored(storedTree)
-	disk, err := diskSize(o.prefix)
+	def := w.tree()
+	disk, err := diskSize(def)
 	if err != nil {
 		return err
 	}
 	for _, cmd := range [][]string{
-		{"cp", "-a", o.prefix + "/.", def},
 		{"cp", "-al", def, w.stored(storedPixi) + "/.pixi/envs/default"},
-		append([]string{"mksquashfs", def, w.stored(storedImage)}, squashOptions...),
 		// As conda-pack: level 4. What conda-unpack would do afterwards is left out.
 		{"sh", "-c", `tar -C "$1" -cf - . | gzip -4 >"$2"`, "sh", def, w.stored(storedPack)},
 		{"mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-d", def, w.path("floor.ext4"), disk},
@@ -81,17 +93,21 @@ func (w *world) fill(ctx context.Context, o *options) error {
 		}
 	}
 	for _, name := range []string{"pixi.toml", "pixi.lock"} {
-		if err := copyFile(filepath.Join(o.project, name), filepath.Join(w.stored(storedPixi), name)); err != nil {
+		if err := copyFile(filepath.Join(project, name), filepath.Join(w.stored(storedPixi), name)); err != nil {
 			return err
 		}
 	}
-	w.digest, err = digestOf(w.stored(storedImage))
-	return err
+	return nil
+}
+
+// tree is the published prefix, where it lies for the storage to show.
+func (w *world) tree() string {
+	return w.stored(filepath.Join(treeStoreDir, "trees", platform, w.node.ID))
 }
 
 // index is what the parallel file system shows from now on.
 func (w *world) index() error {
-	prefix, err := slowfs.Index(w.stored(storedTree))
+	prefix, err := slowfs.Index(w.tree())
 	if err != nil {
 		return err
 	}
@@ -118,18 +134,9 @@ func diskSize(dir string) (string, error) {
 	return strconv.FormatInt((sum+sum/10+spare)>>20, 10) + "M", err
 }
 
-// squashOptions are those of hpcenv's images (design 5).
-var squashOptions = []string{
-	"-comp", "zstd", "-Xcompression-level", "3", "-no-hardlinks", "-all-root", "-no-xattrs", "-all-time", fixedTime, "-mkfs-time", fixedTime,
-	"-noappend", "-quiet", "-no-progress", "-processors", "2", "-mem", "512M",
-}
-
-// fixedTime is 1980-01-02.
-const fixedTime = "315619200"
-
 // close removes the world.
 func (w *world) close() error {
-	return errors.Join(w.storage.Close(), attach.Remove(firstDevice, maxNodes), os.RemoveAll(w.dir))
+	return errors.Join(w.storage.Close(), os.RemoveAll(w.dir))
 }
 
 // command runs a program; its output is told only if it fails. env nil is ours.
@@ -149,16 +156,6 @@ func copyFile(from, to string) error {
 		return err
 	}
 	return os.WriteFile(to, data, 0o644)
-}
-
-func digestOf(path string) (digest string, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.New()
-	_, err = io.Copy(sum, f)
-	return hex.EncodeToString(sum.Sum(nil)), errors.Join(err, f.Close())
 }
 
 func discard(path string) error {

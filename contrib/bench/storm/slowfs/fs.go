@@ -1,6 +1,7 @@
 package slowfs
 
 import (
+	"path/filepath"
 	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -15,9 +16,13 @@ type node struct {
 	count              counters
 }
 
-// metadata counts an operation, and returns when it is done.
-func (n *node) metadata(k Kind) {
+// metadata counts an operation on a file, or on a name in a directory, and returns when
+// it is done.
+func (n *node) metadata(k Kind, id uint64, name string) {
 	n.count.ops[k].Add(1)
+	if n.opt.OnMetadata != nil {
+		n.opt.OnMetadata(k, filepath.Join(n.entry(id).path, name))
+	}
 	n.server.wait()
 }
 
@@ -28,7 +33,7 @@ func (n *node) String() string { return "slowfs" }
 func (n *node) Lookup(_ <-chan struct{}, h *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
 	child, ok := n.entry(h.NodeId).children[name]
 	if !ok {
-		n.metadata(Missing)
+		n.metadata(Missing, h.NodeId, name)
 		// Node 0 is an answer that the kernel keeps, which ENOENT is not.
 		*out = fuse.EntryOut{}
 		out.SetEntryTimeout(n.opt.Cache)
@@ -37,7 +42,7 @@ func (n *node) Lookup(_ <-chan struct{}, h *fuse.InHeader, name string, out *fus
 		}
 		return fuse.OK
 	}
-	n.metadata(Lookup)
+	n.metadata(Lookup, h.NodeId, name)
 	out.NodeId, out.Generation = uint64(child+1), 1
 	out.Attr = n.tree.entries[child].attr
 	out.SetEntryTimeout(n.opt.Cache)
@@ -49,19 +54,19 @@ func (n *node) Lookup(_ <-chan struct{}, h *fuse.InHeader, name string, out *fus
 func (n *node) Forget(_, _ uint64) {}
 
 func (n *node) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) fuse.Status {
-	n.metadata(Getattr)
+	n.metadata(Getattr, in.NodeId, "")
 	out.Attr = n.entry(in.NodeId).attr
 	out.SetTimeout(n.opt.Cache)
 	return fuse.OK
 }
 
 func (n *node) Readlink(_ <-chan struct{}, h *fuse.InHeader) ([]byte, fuse.Status) {
-	n.metadata(Readlink)
+	n.metadata(Readlink, h.NodeId, "")
 	return []byte(n.entry(h.NodeId).link), fuse.OK
 }
 
 func (n *node) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
-	n.metadata(Open)
+	n.metadata(Open, in.NodeId, "")
 	if in.Flags&syscall.O_ACCMODE != syscall.O_RDONLY {
 		return fuse.EROFS
 	}
@@ -90,8 +95,8 @@ func (n *node) Read(_ <-chan struct{}, in *fuse.ReadIn, _ []byte) (fuse.ReadResu
 	return fuse.ReadResultFd(f.Fd(), int64(in.Offset), int(size)), fuse.OK
 }
 
-func (n *node) OpenDir(_ <-chan struct{}, _ *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
-	n.metadata(Opendir)
+func (n *node) OpenDir(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
+	n.metadata(Opendir, in.NodeId, "")
 	if n.opt.Cache > 0 {
 		out.OpenFlags = fuse.FOPEN_KEEP_CACHE | fuse.FOPEN_CACHE_DIR
 	}
@@ -101,7 +106,7 @@ func (n *node) OpenDir(_ <-chan struct{}, _ *fuse.OpenIn, out *fuse.OpenOut) fus
 // ReadDir counts the request that ends a listing, too: a client learns only by it
 // that there is no more.
 func (n *node) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
-	n.metadata(Readdir)
+	n.metadata(Readdir, in.NodeId, "")
 	e := n.entry(in.NodeId)
 	for i := int(in.Offset); i < len(e.names); i++ {
 		child := e.children[e.names[i]]
@@ -112,8 +117,8 @@ func (n *node) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryLis
 	return fuse.OK
 }
 
-func (n *node) StatFs(_ <-chan struct{}, _ *fuse.InHeader, out *fuse.StatfsOut) fuse.Status {
-	n.metadata(Statfs)
+func (n *node) StatFs(_ <-chan struct{}, h *fuse.InHeader, out *fuse.StatfsOut) fuse.Status {
+	n.metadata(Statfs, h.NodeId, "")
 	*out = fuse.StatfsOut{Bsize: 4096, NameLen: 255}
 	return fuse.OK
 }

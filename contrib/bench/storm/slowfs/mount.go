@@ -18,6 +18,9 @@ type Options struct {
 	Cache time.Duration
 	// OnRead, if set, is told of each read, by many goroutines at once.
 	OnRead func(path string, offset, size int64)
+	// OnMetadata, if set, is told of each other operation, likewise. The path of a lookup
+	// is that of the name.
+	OnMetadata func(kind Kind, path string)
 }
 
 // Mount is one node's view.
