@@ -18,6 +18,7 @@
 #define SCOPE_CONTROL "HPCENV_SCOPE"
 /* Set by a srun that enters a job from outside: look for the job's own pin. */
 #define ATTACH_VARIABLE "SLURM_HPCENV_ATTACH"
+#define ATTACH_CONTAINED "contained" /* its value if that srun asks for a container */
 
 /* --env-check of a step that has its environment from the job. */
 #define CHECK_VARIABLE "SLURM_HPCENV_CHECK"

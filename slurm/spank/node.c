@@ -89,14 +89,15 @@ void node_begin(spank_t sp, const struct config *c, struct node *n)
 	pin = env_find(env, PIN_VARIABLE);
 	if (pin && !pin[0])
 		pin = NULL;
-	n->entered = env_find(env, ATTACH_VARIABLE) != NULL;
+	const char *entered = env_find(env, ATTACH_VARIABLE);
+	n->entered = entered != NULL;
 	if (!pin && !(n->entered && job_has_file(n)))
 		return;
 	identify(sp, n, env);
 	n->state = NODE_ACTIVE;
 	n->pin = pin ? strdup(pin) : NULL;
 	n->region = region_new();
-	n->contained = container_wanted(env);
+	n->contained = container_wanted(env) || (entered && !strcmp(entered, ATTACH_CONTAINED));
 	n->broken = !n->region || (pin && !n->pin);
 	n->off = config_switched_off(c, n->reason, sizeof(n->reason));
 	if (n->broken || n->contained || c->bad[0] || n->off)

@@ -220,7 +220,8 @@ int submit(spank_t sp, const struct config *c, bool srun)
 			rc = -1;
 		}
 	} else if (srun && enters_other_job()) {
-		rc = setenv(ATTACH_VARIABLE, "1", 1) ? -1 : 0;
+		/* Slurm does not put down for nodes what srun's options of other plugins are. */
+		rc = setenv(ATTACH_VARIABLE, container_wanted(environ) ? ATTACH_CONTAINED : "1", 1) ? -1 : 0;
 	} else {
 		component++;
 		/* or it would be held to where the other may run */
