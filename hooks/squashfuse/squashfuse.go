@@ -23,7 +23,7 @@ const Type = "fuse.squashfuse"
 var programs = []string{"squashfuse_ll", "squashfuse"}
 
 // ErrMissing: none of the programs is installed.
-var ErrMissing = fmt.Errorf("squashfuse is not installed: %w", fs.ErrNotExist)
+var ErrMissing = fmt.Errorf("squashfuse is not installed here (%w)", fs.ErrNotExist)
 
 // Find finds a program in the standard directories, or in those given. An error is of class
 // ErrMissing.
