@@ -18,11 +18,12 @@ LAZY := -extldflags=-Wl,-z,lazy
 
 # What must also hold with job_container/tmpfs and with trees bound at boot. (Slurm's
 # own job_container/tmpfs does not work in the emulated aarch64 slurmstepd.)
+# TREE_STORIES: with trees that are mounted for a step.
 MODE_STORIES := TestStories/(batch|export|het|nested|overlap|path-kept|private|srun-salloc|without)$$
-IMAGE_STORIES := TestStories/(array|batch|image-beside|image-fuse|images|mixed|nested|root-squash)$$|TestErrors/image-(faults|stuck)$$
+TREE_STORIES := TestStories/(batch|build-job|mixed|nested|root-squash|srun-salloc|store-safe|wrapper)$$
 
 .PHONY: all help setup build go-build shim demo test check check-data unit ctest cluster counts \
-	oracle oracle-venv formats servers fuzz test-image-faults test-slurm-24.11 bench-elf bench-image bench-launch bench-link bench-lock bench-select bench-storm roots install gpu-check clean
+	oracle oracle-venv formats servers fuzz test-slurm-24.11 test-deliveries test-image-faults bench-elf bench-image bench-launch bench-link bench-lock bench-select bench-storm roots install gpu-check clean
 
 all: build
 
@@ -35,6 +36,7 @@ help:
 	@echo "make fuzz              every fuzz target for FUZZTIME (60s)"
 	@echo "make test-slurm-24.11  the cluster tests on Slurm 24.11, from a Debian 13 root"
 	@echo "make test-image-faults launches from images, killed at random instants (long)"
+	@echo "make test-deliveries   all stories with images and copies of them, both mounts, a store that refuses root"
 	@echo "make bench-elf         what reading an environment's programs and libraries costs"
 	@echo "make bench-image       what making images costs, against bare mksquashfs"
 	@echo "make bench-launch      what hpcenv adds to sbatch and to a step"
@@ -162,10 +164,10 @@ cluster: | $(RESULTS)
 	LOGS=TestScope contrib/ci/gotest.sh $(RESULTS)/cluster.json -tags cluster -count=1 -timeout 35m ./slurm/clustertest/...
 	HPCENV_TEST_AARCH64=no HPCENV_TEST_START=--container-tmpfs contrib/ci/gotest.sh $(RESULTS)/cluster-tmpfs.json \
 		-tags cluster -count=1 -timeout 10m -run '$(MODE_STORIES)' ./slurm/clustertest/...
-	HPCENV_TEST_AARCH64=no HPCENV_TEST_START='--mount host' contrib/ci/gotest.sh $(RESULTS)/cluster-host.json \
+	HPCENV_TEST_AARCH64=no HPCENV_TEST_START='--mount host' HPCENV_TEST_DELIVERY=tree contrib/ci/gotest.sh $(RESULTS)/cluster-host.json \
 		-tags cluster -count=1 -timeout 10m -run '$(MODE_STORIES)' ./slurm/clustertest/...
-	HPCENV_TEST_DELIVERY=image contrib/ci/gotest.sh $(RESULTS)/cluster-images.json \
-		-tags cluster -count=1 -timeout 15m -run '$(IMAGE_STORIES)' ./slurm/clustertest/...
+	HPCENV_TEST_DELIVERY=tree contrib/ci/gotest.sh $(RESULTS)/cluster-trees.json \
+		-tags cluster -count=1 -timeout 15m -run '$(TREE_STORIES)' ./slurm/clustertest/...
 
 # Longer than `make test`: launches from images that are killed at random instants, and a
 # hundred steps at once on a node.
@@ -180,6 +182,12 @@ test-slurm-24.11: setup build | $(RESULTS)
 	LOGS=TestScope HPCENV_TEST_ROOT=trixie contrib/ci/gotest.sh $(RESULTS)/cluster-24.11.json \
 		-tags cluster -count=1 -timeout 40m ./slurm/clustertest/...
 	$(GO) run ./contrib/ci/testcount -totals $(RESULTS)/cluster-24.11.json
+
+# Longer than `make test`: every story with images and with copies of them on the nodes'
+# disks, with both mounts, and on a store that refuses root. ROWS and STORIES choose.
+test-deliveries: setup build | $(RESULTS)
+	rm -f $(RESULTS)/delivery-*.json
+	contrib/ci/deliveries.sh $(RESULTS)
 
 # Longer than `make test`: each fuzz target on its own, since go test takes one.
 FUZZTIME ?= 60s

@@ -14,7 +14,18 @@ build=${HPCENV_BUILD:-$repo/build}
 # A disk, not memory: local copies are written to it.
 work=$(mktemp -d "${HPCENV_BENCH_WORK:-/var/tmp}/storm.XXXXXX")
 chmod 755 "$work" # images are opened by a user who is not root
-trap 'rm -rf "$work"' EXIT
+# Killed, the benchmark needs a moment to end.
+trap 'rm -rf "$work" || { sleep 5; rm -rf "$work"; }' EXIT
 
 "$repo/contrib/demo/channel.sh" project "$work/project" path >/dev/null
-"$build/amd64/stormbench" run -hpcenv "$build/amd64/hpcenv" -project "$work/project" -work "$work" -png "$build/storm.png" "$@"
+# In the background, so that a signal reaches this script at once.
+"$build/amd64/stormbench" run -hpcenv "$build/amd64/hpcenv" -project "$work/project" -work "$work" -png "$build/storm.png" "$@" &
+pid=$!
+trap 'kill "$pid" 2>/dev/null || true' INT TERM
+code=0
+wait "$pid" || code=$?
+trap '' INT TERM
+if kill -0 "$pid" 2>/dev/null; then
+	wait "$pid" || code=$?
+fi
+exit "$code"

@@ -154,6 +154,31 @@ exec sleep 60`))
 	}
 }
 
+// A run that the kernel killed (it does where memory is out) is told so, as is one whose
+// disk became full; nothing of either is published.
+func TestRunFails(t *testing.T) {
+	real := tool(t)
+	dir := t.TempDir()
+	for name, c := range map[string]struct {
+		does, says string
+		class      error
+	}{
+		"killed":    {`kill -9 $$`, "too little memory for it?", ErrTool},
+		"disk full": {`echo "Write failed because No space left on device" >&2; exit 1`, "is full; the image takes about", ErrRoom},
+		"quota":     {`echo "Write failed because Disk quota exceeded" >&2; exit 1`, "is full; the image takes about", ErrRoom},
+	} {
+		for _, work := range []string{"", t.TempDir()} {
+			tl := NewTool(script(t, filepath.Join(dir, name), `[ "$1" = -version ] && exec `+real.path+` -version
+case $2 in */hpcenv-image-*) exec `+real.path+` "$@";; esac
+`+c.does))
+			_, err := tl.Build(context.Background(), Job{Tree: smallTree(t), Work: work, Out: filepath.Join(t.TempDir(), "out")})
+			if !errors.Is(err, c.class) || !strings.Contains(err.Error(), c.says) || name == "killed" && !strings.Contains(err.Error(), "killed") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
 // Too little room is said beforehand, with the directory and what it takes.
 func TestNoRoom(t *testing.T) {
 	dir := t.TempDir()

@@ -38,11 +38,10 @@ const (
 	Both Delivery = "both"
 )
 
-// ClusterDefault is the delivery of a cluster's store whose site has not chosen: the
-// one place to change, to Image, once launches can mount images. OwnDefault is that
-// of a user's own store.
+// ClusterDefault is the delivery of a cluster's store whose site has not chosen,
+// OwnDefault that of a user's own store, which root never mounts.
 const (
-	ClusterDefault = Tree
+	ClusterDefault = Image
 	OwnDefault     = Tree
 )
 

@@ -2,6 +2,7 @@ package helper
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,9 @@ import (
 	"github.com/hpcenv/hpcenv/hooks/facts"
 	"github.com/hpcenv/hpcenv/hooks/pin"
 )
+
+// errNotMounted: an environment is there as an image, which nobody has mounted.
+var errNotMounted = errors.New("is in the store as an image, which is not mounted")
 
 // activateShell gives salloc's own shell the environment, if this host has it.
 func (s *submission) activateShell(ctx context.Context, p *pin.Pin, st *submitStore, out *records) {
@@ -34,6 +38,10 @@ func (s *submission) activateShell(ctx context.Context, p *pin.Pin, st *submitSt
 		}
 	}
 	// The allocation is still worth having: its steps have the environment.
+	if errors.Is(err, errNotMounted) { // as it is where environments are images
+		fmt.Fprintln(s.stderr, "salloc: hpcenv: this shell itself does not get the environment, the job's steps do; next: hpcenv run -- COMMAND, or hpcenv shell, has it here")
+		return
+	}
 	fmt.Fprintf(s.stderr, "salloc: hpcenv: this shell itself does not get the environment, the job's steps do: %v\n", err)
 }
 

@@ -81,12 +81,12 @@ func stepName(env []string) string {
 	return jobID + "." + step + "." + node
 }
 
-// join returns namespaces in which the place is attached: those of this Slurm step on this
-// node, else new ones.
-func join(ctx context.Context, env []string, self string, p *place, image *os.File) (*namespaces, error) {
+// join returns namespaces in which all of what is attached: those of this Slurm step on
+// this node, else new ones.
+func join(ctx context.Context, env []string, self string, what []way) (*namespaces, error) {
 	name := stepName(env)
 	if name == "" {
-		_, ns, err := begin(ctx, self, "", nil, p, image)
+		_, ns, err := begin(ctx, self, "", nil, what)
 		return ns, err
 	}
 	dir, err := holderDir()
@@ -97,18 +97,18 @@ func join(ctx context.Context, env []string, self string, p *place, image *os.Fi
 	if err != nil {
 		return nil, fmt.Errorf("attaching: %w", err)
 	}
-	ns, err := shared(ctx, f, self, p, image)
+	ns, err := shared(ctx, f, self, what)
 	// Closing gives the lock back.
 	return ns, errors.Join(err, f.Close())
 }
 
-// begin starts a holder and has it attach the place.
-func begin(ctx context.Context, self, socket string, listener *os.File, p *place, image *os.File) (*holder, *namespaces, error) {
-	h, conn, err := startHolder(ctx, self, p.Prefix, socket, listener)
+// begin starts a holder and has it attach all of what.
+func begin(ctx context.Context, self, socket string, listener *os.File, what []way) (*holder, *namespaces, error) {
+	h, conn, err := startHolder(ctx, self, what[0].Prefix, socket, listener)
 	if err != nil {
 		return nil, nil, err
 	}
-	err = ask(ctx, conn, p, image)
+	err = h.attach(ctx, conn, what)
 	var ns *namespaces
 	if err == nil {
 		ns, err = h.namespaces()
@@ -116,8 +116,21 @@ func begin(ctx context.Context, self, socket string, listener *os.File, p *place
 	if err = errors.Join(err, conn.Close()); err != nil {
 		return nil, nil, err
 	}
-	h.Attached = []string{p.Prefix}
 	return h, ns, nil
+}
+
+// attach asks the holder to attach what it has not.
+func (h *holder) attach(ctx context.Context, conn *net.UnixConn, what []way) error {
+	for _, w := range what {
+		if slices.Contains(h.Attached, w.Prefix) {
+			continue
+		}
+		if err := ask(ctx, conn, &w.place, w.image); err != nil {
+			return err
+		}
+		h.Attached = append(h.Attached, w.Prefix)
+	}
+	return nil
 }
 
 // sweep removes files of steps that are long over, but never the one in use. Failing to is no harm: the
@@ -150,7 +163,7 @@ func sweep(dir, except string) {
 }
 
 // shared takes the holder that f names, under its lock, or starts one and names it.
-func shared(ctx context.Context, f *os.File, self string, p *place, image *os.File) (*namespaces, error) {
+func shared(ctx context.Context, f *os.File, self string, what []way) (*namespaces, error) {
 	if err := lock(ctx, f); err != nil {
 		return nil, err
 	}
@@ -161,7 +174,7 @@ func shared(ctx context.Context, f *os.File, self string, p *place, image *os.Fi
 	h := new(holder)
 	// What does not parse was written by a launch that was killed.
 	if json.Unmarshal(data, h) == nil && h.Pid > 1 && h.alive() {
-		ns, err := h.with(ctx, p, image)
+		ns, err := h.with(ctx, what)
 		if err == nil && len(h.Attached) > 0 {
 			err = h.write(f)
 		}
@@ -177,7 +190,7 @@ func shared(ctx context.Context, f *os.File, self string, p *place, image *os.Fi
 	if err != nil {
 		return nil, err
 	}
-	h, ns, err := begin(ctx, self, socket, listener, p, image)
+	h, ns, err := begin(ctx, self, socket, listener, what)
 	if err = errors.Join(err, listener.Close()); err != nil {
 		if ns != nil {
 			err = errors.Join(err, ns.close())
@@ -187,21 +200,21 @@ func shared(ctx context.Context, f *os.File, self string, p *place, image *os.Fi
 	return ns, h.write(f)
 }
 
-// with has a holder that runs attach the place too. An error of class errGone: it has
+// with has a holder that runs attach all of what, too. An error of class errGone: it has
 // ended just now.
-func (h *holder) with(ctx context.Context, p *place, image *os.File) (*namespaces, error) {
+func (h *holder) with(ctx context.Context, what []way) (*namespaces, error) {
 	ns, err := h.namespaces()
-	if err != nil || slices.Contains(h.Attached, p.Prefix) {
+	has := func(w way) bool { return slices.Contains(h.Attached, w.Prefix) }
+	if err != nil || !slices.ContainsFunc(what, func(w way) bool { return !has(w) }) {
 		return ns, err
 	}
 	conn, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: h.Socket, Net: "unixpacket"})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: %w", errGone, err), ns.close())
 	}
-	if err := errors.Join(ask(ctx, conn, p, image), conn.Close()); err != nil {
+	if err := errors.Join(h.attach(ctx, conn, what), conn.Close()); err != nil {
 		return nil, errors.Join(err, ns.close())
 	}
-	h.Attached = append(h.Attached, p.Prefix)
 	return ns, nil
 }
 

@@ -101,13 +101,22 @@ func enter(ctx context.Context, o Options, r *resolved, j job) (int, error) {
 // attach has the environment attached in a namespace, in the best of the ways there are.
 func (r *resolved) attach(ctx context.Context, o Options, self string) (ns *namespaces, err error) {
 	ways, against := r.ways(o)
+	built, err := r.builtWays(o)
+	if err != nil {
+		return nil, err
+	}
 	for _, w := range ways {
 		if ns == nil && (against == nil || !errors.As(against, new(*namespacesError))) {
 			var failed error
-			if ns, failed = join(ctx, o.Env, self, &w.place, w.image); failed != nil {
+			if ns, failed = join(ctx, o.Env, self, append([]way{w}, built...)); failed != nil {
 				against = errors.Join(failed, against)
 			}
 		}
+		if w.image != nil {
+			err = errors.Join(err, w.image.Close())
+		}
+	}
+	for _, w := range built {
 		if w.image != nil {
 			err = errors.Join(err, w.image.Close())
 		}

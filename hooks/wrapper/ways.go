@@ -3,13 +3,17 @@ package wrapper
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/envs/materialize"
+	"github.com/hpcenv/hpcenv/envs/sitebuild"
 	"github.com/hpcenv/hpcenv/hooks/prepared"
 	"github.com/hpcenv/hpcenv/hooks/squashfuse"
 )
@@ -47,28 +51,67 @@ func (r *resolved) ways(o Options) ([]way, error) {
 	return out, against
 }
 
+// builtWays are how what the site built for the environment is attached beside it, each
+// in the form in which it is there. The caller closes their files.
+func (r *resolved) builtWays(o Options) (out []way, err error) {
+	if r.built == nil {
+		return nil, nil
+	}
+	files := prepared.Store{Root: r.store, Group: r.group}
+	for _, e := range r.built.Builds {
+		prefix := filepath.Join(filepath.Dir(r.meta.Prefix), e.Overlay)
+		if e.State != sitebuild.Built || slices.ContainsFunc(out, func(w way) bool { return w.Prefix == prefix }) {
+			continue
+		}
+		w := &way{place: place{Prefix: prefix, Trees: filepath.Join(r.store, "trees", o.Platform)}}
+		_, err := os.Lstat(filepath.Join(w.Trees, e.Overlay))
+		if errors.Is(err, fs.ErrNotExist) {
+			var overlay *sitebuild.Overlay
+			if overlay, err = sitebuild.ReadOverlay(r.store, e.Overlay, o.Platform); err == nil {
+				w, err = openWay(o, files, &materialize.Meta{ID: e.Overlay, Platform: o.Platform, Prefix: prefix, Image: overlay.Image})
+			}
+		}
+		if err != nil {
+			err = fmt.Errorf("what the site built for the environment (%s) cannot be attached: %w", e.Name, err)
+			for _, w := range out {
+				if w.image != nil {
+					err = errors.Join(err, w.image.Close())
+				}
+			}
+			return nil, err
+		}
+		out = append(out, *w)
+	}
+	return out, nil
+}
+
 // imageWay opens the image. An error of class fs.ErrNotExist: there is none.
 func (r *resolved) imageWay(o Options, files prepared.Store) (*way, error) {
-	format, err := cache.ReadFormat(r.store)
+	return openWay(o, files, r.meta)
+}
+
+// openWay opens the image that meta describes.
+func openWay(o Options, files prepared.Store, meta *materialize.Meta) (*way, error) {
+	format, err := cache.ReadFormat(files.Root)
 	if err != nil {
-		return nil, storeError(r.store, err)
+		return nil, storeError(files.Root, err)
 	}
-	short := r.meta.ID[:min(8, len(r.meta.ID))]
-	f, err := files.OpenImage(r.meta, format.OwnerUID)
+	short := meta.ID[:min(8, len(meta.ID))]
+	f, err := files.OpenImage(meta, format.OwnerUID)
 	if errors.Is(err, prepared.ErrDamaged) {
 		return nil, api.Errorf(api.ExitUnreachable, "the environment's image is not used: %v\nnext: the store's owner looks at it (hpcenv admin verify %s), removes it and prepares it again", err, short)
 	}
 	if err != nil {
-		return nil, storeError(r.store, err)
+		return nil, storeError(files.Root, err)
 	}
-	w := &way{place: place{Prefix: r.meta.Prefix, Image: f.Name()}, image: f}
+	w := &way{place: place{Prefix: meta.Prefix, Image: f.Name()}, image: f}
 	if w.Server, err = imageServer(getenv(o.Env, "PATH")); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	if format.PrefixRoot == "" && os.Getuid() == format.OwnerUID {
 		// It is this user's to make, and empty. Where it cannot be made, it is made in
 		// the namespace.
-		_ = os.MkdirAll(filepath.Dir(r.meta.Prefix), 0o755)
+		_ = os.MkdirAll(filepath.Dir(meta.Prefix), 0o755)
 	}
 	return w, nil
 }

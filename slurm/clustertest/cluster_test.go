@@ -4,6 +4,7 @@ package clustertest
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +18,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/hpcenv/hpcenv/envs/image"
 )
 
 // cluster is the running development cluster with the demo's channel behind an
@@ -30,8 +33,8 @@ type cluster struct {
 	server                                           *exec.Cmd
 	aarch64                                          bool
 	suite                                            string // "" or the Debian release the cluster runs from
-	delivery                                         string // of environments; "" = the daemon's default
-	local                                            bool   // nodes keep copies of images
+	delivery                                         image.Delivery
+	local                                            bool // nodes keep copies of images
 	env                                              []string
 	mixed                                            mixedServer
 	// trees are what the nodes are between the stories that run now (mixedTrees); nil =
@@ -59,7 +62,7 @@ func startCluster() (*cluster, error) {
 		projects: filepath.Join(state, "work", "projects"),
 		suite:    os.Getenv("HPCENV_TEST_ROOT"),
 		aarch64:  os.Getenv("HPCENV_TEST_AARCH64") != "no",
-		delivery: os.Getenv("HPCENV_TEST_DELIVERY"),
+		delivery: cmp.Or(image.Delivery(os.Getenv("HPCENV_TEST_DELIVERY")), image.ClusterDefault),
 		local:    os.Getenv("HPCENV_TEST_LOCAL") == "yes",
 	}
 	if err := c.devcluster("stop", "--purge").Run(); err != nil {
@@ -73,11 +76,7 @@ func startCluster() (*cluster, error) {
 		return c, err
 	}
 	conf := filepath.Join(os.TempDir(), "hpcenv-clustertest.yaml")
-	text := "fetch:\n  allow: [\"127.0.0.1\"]\n"
-	if c.delivery != "" {
-		// Images are staged where the daemon's account can make a directory.
-		text += "delivery: " + c.delivery + "\nbuild_dir: " + c.buildDir() + "\n"
-	}
+	text := "fetch:\n  allow: [\"127.0.0.1\"]\ndelivery: " + string(c.delivery) + "\n"
 	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
 		return c, err
 	}
@@ -92,6 +91,13 @@ func startCluster() (*cluster, error) {
 	}
 	for _, g := range []string{"n1:gpu:8", "n2:gpu:8"} {
 		args = append(args, "--gres", g)
+	}
+	if os.Getenv("HPCENV_TEST_SQUASH") == "yes" {
+		// On every node the store refuses root, as an NFS export with root_squash does.
+		if err := installPrograms(c.storeBin(), []string{"root-squash"}); err != nil {
+			return c, err
+		}
+		args = append(args, "--node-store-cmd", `exec `+c.storeBin()+`/root-squash "$STORE_SOURCE" "$STORE_TARGET"`)
 	}
 	if c.local {
 		args = append(args, "--local")
@@ -118,11 +124,14 @@ func (c *cluster) stop() error {
 	if c.server != nil {
 		err = errors.Join(c.server.Process.Kill(), ignoreExit(c.server.Wait()))
 	}
-	return errors.Join(err, c.devcluster("stop", "--purge").Run(), os.RemoveAll(c.buildDir()))
+	return errors.Join(err, c.devcluster("stop", "--purge").Run(), os.RemoveAll(c.storeBin()))
 }
 
+// storeBin has what serves the nodes' store: it must be there before the cluster is.
+func (c *cluster) storeBin() string { return "/tmp/" + filepath.Base(c.state) + "-store" }
+
 // buildDir is the daemon's build_dir where it makes images.
-func (c *cluster) buildDir() string { return "/tmp/" + filepath.Base(c.state) + "-build" }
+func (c *cluster) buildDir() string { return filepath.Join(c.state, "daemon/build") }
 
 // serve starts the channel's HTTP server and returns its base URL.
 func (c *cluster) serve() (string, error) {

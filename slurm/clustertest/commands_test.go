@@ -16,6 +16,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/hpcenv/hpcenv/envs/image"
 	"github.com/hpcenv/hpcenv/hooks/snapshot"
 )
 
@@ -105,7 +106,7 @@ func (c *cluster) cmdProbes(ts *testscript.TestScript, neg bool, args []string) 
 	data, err := os.ReadFile(ts.MkAbs(*lock))
 	ts.Check(err)
 	local := ""
-	if c.delivery == "image" && *store == c.store {
+	if c.delivery == image.Image && *store == c.store {
 		local = c.buildDir()
 	}
 	want, err := expect(*store, local, c.prefixRoot, data, *env)

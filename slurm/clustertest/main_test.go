@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/hpcenv/hpcenv/envs/image"
 )
 
 const (
@@ -171,7 +174,9 @@ func (c *cluster) condition(cond string) (bool, error) {
 	case "aarch64":
 		return c.aarch64, nil
 	case "images":
-		return c.delivery == "image", nil
+		return c.delivery == image.Image, nil
+	case "container-tmpfs":
+		return slices.Contains(strings.Fields(os.Getenv("HPCENV_TEST_START")), "--container-tmpfs"), nil
 	case "local":
 		return c.local, nil
 	case "bwrap", "git", "mpicc":

@@ -43,6 +43,7 @@ func run(ctx context.Context, args []string) (int, error) {
 	name := fs.String("name", "", "environment of the lock; empty = the one that is chosen")
 	runs := fs.Int("runs", 31, "runs of each contender")
 	nodes := fs.Int("nodes", 1, "nodes of the step")
+	series := fs.String("series", "launch", "what the figures' names begin with")
 	if err := fs.Parse(args[1:]); err != nil {
 		return 0, err
 	}
@@ -60,7 +61,7 @@ func run(ctx context.Context, args []string) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		report.AtMost("launch.sbatch.added", ms(added), "ms", 20)
+		report.AtMost(*series+".sbatch.added", ms(added), "ms", 20)
 	case "step":
 		if os.Getenv(pin.Variable) == "" {
 			return 0, errors.New("no pin in the environment: run inside salloc --env-lock")
@@ -74,7 +75,7 @@ func run(ctx context.Context, args []string) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		report.AtMost(fmt.Sprintf("launch.step.added_per_node.n%d", *nodes), ms(added)/float64(*nodes), "ms", 30)
+		report.AtMost(fmt.Sprintf("%s.step.added_per_node.n%d", *series, *nodes), ms(added)/float64(*nodes), "ms", 30)
 	case "check":
 		if os.Getenv(pin.Variable) == "" {
 			return 0, errors.New("no pin in the environment: run inside salloc --env-lock")
@@ -88,7 +89,7 @@ func run(ctx context.Context, args []string) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		report.AtMost("launch.preflight.added", ms(added), "ms", 10)
+		report.AtMost(*series+".preflight.added", ms(added), "ms", 10)
 	default:
 		return 0, fmt.Errorf("unknown benchmark %q", args[0])
 	}

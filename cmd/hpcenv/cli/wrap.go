@@ -44,7 +44,12 @@ func (a *app) wrapperCmds() []*cobra.Command {
 	shell := &cobra.Command{
 		Use:   "shell",
 		Short: "Start a shell in an environment, here",
-		Args:  usageArgs(cobra.NoArgs),
+		Long: `Start a shell in an environment on this host: $SHELL, or bash. An environment that is
+one file (an image) is shown by squashfuse, in mounts that only this shell and what
+it starts see. There sudo and other set-user-id programs have no effect, and groups
+other than the first are shown as nogroup, though they count. For a shell in a
+running job: hpcenv attach.`,
+		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.named = cmd.Flags().Changed("environment")
 			return a.wrap(cmd.Context(), f, wrapper.Shell)

@@ -123,7 +123,7 @@ func (o *order) begin(r *report) error {
 	if o.Contender == localFirst || o.Contender == localSecond {
 		local = o.copies()
 	}
-	err := o.Node.attach(o.store(), o.runDir(), local)
+	told, err := o.Node.attach(o.store(), o.runDir(), local)
 	if r.Attached = now(); err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (o *order) begin(r *report) error {
 			return err
 		}
 	}
-	_, err = o.Node.activate(o.store(), o.runDir())
+	err = o.Node.activate(o.store(), o.runDir(), told)
 	r.Activated = now()
 	return err
 }

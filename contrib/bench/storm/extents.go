@@ -40,12 +40,26 @@ func (e *extents) ratio() float64 {
 
 // asking notes operations in their order.
 type asking struct {
-	mu   sync.Mutex
-	list []string
+	mu    sync.Mutex
+	list  []string
+	begun int // that came before the clock started
 }
 
 func (a *asking) add(kind slowfs.Kind, path string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.list = append(a.list, kind.String()+" "+path)
+}
+
+func (a *asking) begin() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.begun = len(a.list)
+}
+
+// counted are the operations that the node's count has.
+func (a *asking) counted(n int64) []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.list[a.begun : a.begun+int(n)]
 }

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/hpcenv/hpcenv/cache"
@@ -31,9 +31,12 @@ func (h *hpcenv) image(store string) string {
 	return filepath.Join(store, "images", platform, h.ID+cache.ImageSuffix)
 }
 
+// outcome is what attach says when it succeeds, which the plug-in hands to activate.
+type outcome struct{ answer, notes string }
+
 // attach is the plug-in's part as root: the environment is at its prefix afterwards, in
 // this process's mount namespace. local is the directory for copies; "" = none.
-func (h *hpcenv) attach(store, runDir, local string) error {
+func (h *hpcenv) attach(store, runDir, local string) (outcome, error) {
 	args := []string{
 		"spank", "attach", "--store=" + store, "--owner=0", "--prefix-root=" + h.PrefixRoot, fmt.Sprintf("--uid=%d", h.User), fmt.Sprintf("--gid=%d", h.Group),
 		"--groups=", "--run-dir=" + runDir, "--job=1", "--pin=" + h.Pin,
@@ -42,26 +45,27 @@ func (h *hpcenv) attach(store, runDir, local string) error {
 		// Whether the benchmark's folder is memory does not matter to it.
 		args = append(args, "--local="+local, "--local-memory")
 	}
-	_, err := h.run(exec.Command(h.Helper, args...))
+	out, notes, err := h.run(exec.Command(h.Helper, args...))
+	_, answer, _ := strings.Cut(out, "\x00")
+	return outcome{answer, notes}, err
+}
+
+// activate is the plug-in's part as the user; the helper's answer changes the tasks'
+// variables, which nobody here looks at.
+func (h *hpcenv) activate(store, runDir string, a outcome) error {
+	cmd := exec.Command(h.Helper, "spank", "activate", "--store="+store, "--prefix-root="+h.PrefixRoot, "--run-dir="+runDir,
+		"--job=1", "--step=0", "--nodeid=0", "--pin="+h.Pin, "--batch=0", "--attached="+a.answer, "--notes="+a.notes, "--command=python3")
+	cmd.Env = h.Env
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: h.User, Gid: h.Group, Groups: []uint32{}}}
+	out, _, err := h.run(cmd)
+	if err == nil && out == "" {
+		err = errors.New("activation changes nothing")
+	}
 	return err
 }
 
-// activate is the plug-in's part as the user: it returns the helper's answer, which
-// changes the tasks' variables.
-func (h *hpcenv) activate(store, runDir string) ([]byte, error) {
-	cmd := exec.Command(h.Helper, "spank", "activate", "--store="+store, "--prefix-root="+h.PrefixRoot, "--run-dir="+runDir,
-		"--job=1", "--step=0", "--nodeid=0", "--pin="+h.Pin, "--batch=0", "--command=python3")
-	cmd.Env = h.Env
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: h.User, Gid: h.Group, Groups: []uint32{}}}
-	out, err := h.run(cmd)
-	if err == nil && len(out) == 0 {
-		err = errors.New("activation changes nothing")
-	}
-	return out, err
-}
-
-func (h *hpcenv) run(cmd *exec.Cmd) ([]byte, error) {
-	var out, said bytes.Buffer
+func (h *hpcenv) run(cmd *exec.Cmd) (out, said string, err error) {
+	var stdout, stderr strings.Builder
 	if cmd.Env == nil {
 		cmd.Env = []string{}
 	}
@@ -69,11 +73,11 @@ func (h *hpcenv) run(cmd *exec.Cmd) ([]byte, error) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
-	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", &out, &said
+	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("hpcenv %s %s: %w: %s", cmd.Args[1], cmd.Args[2], err, bytes.TrimSpace(said.Bytes()))
+		return "", "", fmt.Errorf("hpcenv %s %s: %w: %s", cmd.Args[1], cmd.Args[2], err, strings.TrimSpace(stderr.String()))
 	}
-	return out.Bytes(), nil
+	return stdout.String(), stderr.String(), nil
 }
 
 // jobEnv is what Slurm gives the tasks of a small job.

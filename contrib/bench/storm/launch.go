@@ -36,6 +36,8 @@ type launch struct {
 	// onRead is told of reads of the storage, onMetadata of all other operations.
 	onRead     func(path string, offset, size int64)
 	onMetadata func(kind slowfs.Kind, path string)
+	// onBegin is called when the clock starts.
+	onBegin func()
 }
 
 // result is one node's.
@@ -90,6 +92,9 @@ func (w *world) run(ctx context.Context, l launch) (results []result, err error)
 	before := make([]slowfs.Counts, len(nodes))
 	for i, n := range nodes {
 		before[i] = n.mount.Counts()
+	}
+	if l.onBegin != nil {
+		l.onBegin()
 	}
 	start := now()
 	begun = true

@@ -143,8 +143,8 @@ func (m *measured) round(ctx context.Context, w *world, n, round int) error {
 	for _, c := range []contender{floor, image, tree, localFirst, localSecond, pixi, imageDirect, packRead, pack} {
 		switch {
 		case c == floor || c == image: // figures rest on their times
-		case round > 0, last && (stored(c) || c == pack), !one && (c == localFirst || c == imageDirect):
-			continue
+		case round > 0, last && stored(c), !one && (c == localFirst || c == imageDirect || c == pack):
+			continue // what is written goes to disks of the nodes' own; here they would share one
 		}
 		if c == localSecond && !one {
 			if err := w.makeCopies(ctx, n); err != nil {
@@ -185,10 +185,11 @@ func (m *measured) launch(ctx context.Context, w *world, l launch) error {
 func (m *measured) look(ctx context.Context, w *world) error {
 	for _, c := range []contender{image, localFirst, localSecond} {
 		seen, asked := newExtents(), new(asking)
-		if _, err := w.run(ctx, launch{key: key{c, 1, 1, false}, onRead: seen.add, onMetadata: asked.add}); err != nil {
+		results, err := w.run(ctx, launch{key: usual(c, 1), onRead: seen.add, onMetadata: asked.add, onBegin: asked.begin})
+		if err != nil {
 			return err
 		}
-		if m.asked[c] = asked.list; c == image {
+		if m.asked[c] = asked.counted(results[0].Asked.Metadata()); c == image {
 			m.again = seen.ratio()
 		}
 	}
@@ -255,8 +256,8 @@ func (m *measured) pixiAtLast() float64 {
 	return m.treeAtLast() * m.added(usual(pixi, n)).max / m.added(usual(tree, n)).max
 }
 
-// packAtLast is reading the tarball with all nodes at once, and what unpacking
-// and starting take on one.
-func (m *measured) packAtLast() float64 {
-	return m.added(usual(packRead, m.size.last())).max + m.added(usual(pack, 1)).max - m.added(usual(packRead, 1)).max
+// packAt is reading the tarball with all nodes at once, and what unpacking and starting
+// take on one.
+func (m *measured) packAt(nodes int) float64 {
+	return m.added(usual(packRead, nodes)).max + m.added(usual(pack, 1)).max - m.added(usual(packRead, 1)).max
 }

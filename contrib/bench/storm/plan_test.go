@@ -45,7 +45,6 @@ func made() *measured {
 		}
 	}
 	put(usual(pack, 1), results(3, 9000, 1010))
-	put(usual(pack, 2), results(3, 9000, 1010))
 	for n := 1; n <= 3; n++ {
 		put(usual(tree, n), results(4000, 100, 10*n+1000*n))
 	}

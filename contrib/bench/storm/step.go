@@ -23,6 +23,9 @@ import (
 type attaching struct {
 	Node                 hpcenv
 	Store, RunDir, Local string
+	// From is mounted at At before: the same path as on a node, without the slow storage;
+	// "" = nothing is.
+	From, At string
 }
 
 // step attaches, says how long that took, and holds it until its input ends.
@@ -32,8 +35,13 @@ func step(in io.Reader, out io.Writer) error {
 	if err := decoder.Decode(&a); err != nil {
 		return fmt.Errorf("order: %w", err)
 	}
+	if a.From != "" {
+		if err := unix.Mount(a.From, a.At, "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("mount %s at %s: %w", a.From, a.At, err)
+		}
+	}
 	start := now()
-	err := a.Node.attach(a.Store, a.RunDir, a.Local)
+	_, err := a.Node.attach(a.Store, a.RunDir, a.Local)
 	took := now() - start
 	if err != nil {
 		return err
@@ -69,7 +77,8 @@ func (a *attaching) attachOnce(ctx context.Context) (*held, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &held{cmd: exec.CommandContext(ctx, self, "step")}
+	words := append(append([]string{}, niceNode...), self, "step")
+	h := &held{cmd: exec.CommandContext(ctx, words[0], words[1:]...)}
 	h.cmd.Stderr = &h.said
 	h.cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	if h.in, err = h.cmd.StdinPipe(); err != nil {
@@ -159,15 +168,15 @@ func freed(file string) error {
 // on with the store's image, and has the copy made meanwhile.
 const copyTries = 20
 
-// makeCopies has hpcenv make the copies on the disks of so many nodes, from a fast disk,
-// one after the other: the nodes share this machine's disk, which real ones do not.
+// makeCopies has hpcenv make the copies on the disks of so many nodes, which see the
+// store on a fast disk meanwhile, one after the other: the nodes share this machine's disk, which real ones do not.
 func (w *world) makeCopies(ctx context.Context, nodes int) error {
 	for i := range nodes {
 		if err := w.outfit(i); err != nil {
 			return err
 		}
 		o := w.order(launch{key: usual(localSecond, 1)}, i)
-		if err := w.makeCopy(ctx, &attaching{Node: w.node, Store: w.stored(storeDir), RunDir: o.runDir(), Local: o.copies()}); err != nil {
+		if err := w.makeCopy(ctx, &attaching{Node: w.node, Store: o.store(), RunDir: o.runDir(), Local: o.copies(), From: w.path("storage"), At: o.Storage}); err != nil {
 			return fmt.Errorf("node %d: %w", i, err)
 		}
 	}

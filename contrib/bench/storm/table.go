@@ -43,7 +43,9 @@ func (m *measured) print(out io.Writer) {
 	last := m.size.last()
 	fmt.Fprintf(out, "%-22s %5d  extrapolated from %d and %d nodes: %.0f ms\n", tree, last, m.size.nodes[1], m.size.between, 1000*m.treeAtLast())
 	fmt.Fprintf(out, "%-22s %5d  extrapolated as the tree, with the ratio of the two at %d nodes: %.0f ms\n", pixi, last, m.size.nodes[1], 1000*m.pixiAtLast())
-	fmt.Fprintf(out, "%-22s %5d  reading with %d nodes, unpacking and starting with one: %.0f ms\n", pack, last, last, 1000*m.packAtLast())
+	for _, n := range m.size.nodes[1:] {
+		fmt.Fprintf(out, "%-22s %5d  reading with %d nodes, unpacking and starting with one: %.0f ms\n", pack, n, n, 1000*m.packAt(n))
+	}
 	for _, c := range []contender{image, localSecond} {
 		fmt.Fprintf(out, "a node's operations on metadata, %s: %s\n", c, strings.Join(m.asked[c], ", "))
 	}
@@ -66,7 +68,9 @@ func (m *measured) plot(out io.Writer, png string) (err error) {
 		case pixi:
 			s.Points = append(s.Points, chart.Point{X: float64(m.size.last()), Y: m.pixiAtLast(), Guessed: true})
 		case pack:
-			s.Points = append(s.Points, chart.Point{X: float64(m.size.last()), Y: m.packAtLast(), Guessed: true})
+			for _, n := range m.size.nodes[1:] {
+				s.Points = append(s.Points, chart.Point{X: float64(n), Y: m.packAt(n), Guessed: true})
+			}
 		}
 		p.Series = append(p.Series, s)
 	}

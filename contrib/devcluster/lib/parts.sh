@@ -147,6 +147,7 @@ daemon_config() {
 socket: $STATE/daemon/hpcenvd.sock
 store: $STATE/store
 prefix_root: $PREFIX_ROOT
+build_dir: $STATE/daemon/build
 nodes:
   listen: 127.0.0.1:$DAEMON_PORT
   munge_socket: $STATE/munge/munge.sock

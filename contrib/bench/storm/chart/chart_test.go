@@ -2,6 +2,7 @@ package chart
 
 import (
 	"bytes"
+	"image/color"
 	"image/png"
 	"math"
 	"strings"
@@ -54,10 +55,9 @@ func TestPNG(t *testing.T) {
 			drawn[[3]uint32{r >> 8, g >> 8, b >> 8}]++
 		}
 	}
-	for i := range 2 {
-		c := colours[i]
+	for i, c := range []color.RGBA{colours[0], colours[1], grid} {
 		if drawn[[3]uint32{uint32(c.R), uint32(c.G), uint32(c.B)}] < 300 {
-			t.Errorf("series %d is hardly there", i)
+			t.Errorf("series %d (2: the grid) is hardly there", i)
 		}
 	}
 }

@@ -67,6 +67,7 @@ func (p *Plot) PNG(w io.Writer) error {
 type canvas struct{ *image.RGBA }
 
 func (c canvas) dot(x, y, radius float64, colour color.RGBA) {
+	c.SetRGBA(int(x), int(y), colour)
 	for dy := -radius; dy <= radius; dy++ {
 		for dx := -radius; dx <= radius; dx++ {
 			if dx*dx+dy*dy <= radius*radius {
