@@ -101,9 +101,7 @@ func (f *attachFlags) attach(p *pin.Pin) (err error) {
 			f.delivery = asTree
 		}
 	}
-	if err := f.know(p); err != nil {
-		return err
-	}
+	f.know(p)
 	defer func() { err = errors.Join(err, f.forget()) }()
 	c, err := startOpener(p.Within(f.store), idsOf(p), each, f)
 	if err != nil {

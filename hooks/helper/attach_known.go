@@ -26,8 +26,8 @@ import (
 // the child's, as the user, for what the site built for the environment meanwhile. That
 // look asks for the store's root and meta/ID/FILE, four metadata operations on a node that
 // remembers nothing; of a group's part, private/GROUP/meta/ID/FILE, six. The storage lets
-// nobody through private/GROUP who is no member: it is the proof that a group's copy is for
-// this user. What activation reads later is handed to it in the prefix root
+// nobody through private/GROUP who is no member: that the user sees meta/ID there is the
+// proof that a group's copy is for this user. What activation reads later is handed to it in the prefix root
 // (prepared.NearIn), also what that look found.
 //
 // The pin is the user's to write. With a forged one a user gets what he may read anyhow:
@@ -41,7 +41,7 @@ import (
 type activates struct{ lock, digest string }
 
 // know finds this node's copies for what the pin may choose.
-func (f *attachFlags) know(p *pin.Pin) error {
+func (f *attachFlags) know(p *pin.Pin) {
 	f.part = staging.Part{Root: p.Within(f.store), Platform: hostPlatform()}
 	f.activates = map[string][]activates{}
 	for _, c := range append([]pin.Choice{p.Choice}, p.Others...) {
@@ -50,17 +50,12 @@ func (f *attachFlags) know(p *pin.Pin) error {
 		}
 	}
 	if f.local.Dir == "" {
-		return nil
+		return
 	}
-	var err error
-	f.known, err = f.local.Known(f.part)
-	if errors.Is(err, staging.ErrForeign) {
-		return nil // making a copy says so
+	// An error is met again where a copy is to be made (stage), which says what follows.
+	if known, err := f.local.Known(f.part); err == nil {
+		f.known = known
 	}
-	if err != nil {
-		return refuse(api.ExitUnreachable, "copies of environments: %w; next: exclude the node (--exclude) and tell the administrator", err)
-	}
-	return nil
 }
 
 // forget closes the copies that were not needed.
@@ -84,7 +79,7 @@ func (f *attachFlags) take(one *offer) (*staging.Known, error) {
 	delete(f.known, one.ID)
 	one.Name, one.Image = k.Name, &k.Image
 	if err := f.local.Used(k); err != nil {
-		return nil, errors.Join(err, k.Copy.Close())
+		f.warn("that the copy of %s is used cannot be noted, and it may be the next to leave: %v", one.Name, err)
 	}
 	return k, nil
 }
@@ -134,17 +129,19 @@ func (f *attachFlags) nearOf(c *opener, one *offer, k *staging.Known) (near, err
 			}
 		}
 		if err := f.local.Keep(f.part, one.ID, one.Name, one.Image, texts); err != nil {
-			fmt.Fprintf(os.Stderr, "warning: that %s has a copy in %s cannot be noted, so that the next launch looks at the store: %v\n", one.Name, f.local.Dir, err)
+			f.warn("that there is a copy of %s cannot be noted, and the next launch looks at the store: %v", one.Name, err)
 			return nil, nil
 		}
 		for name, b := range texts {
 			out[one.ID+name] = b
 		}
 	} else {
-		for _, name := range []string{prepared.NearDescription, prepared.NearNeeds} {
-			if b, ok := k.Text(name); ok {
-				out[one.ID+name] = b
-			}
+		texts, err := f.local.Texts(k)
+		if err != nil {
+			f.warn("what was kept with the copy of %s cannot be read: %v", one.Name, err)
+		}
+		for name, b := range texts {
+			out[one.ID+name] = b
 		}
 	}
 	if out[one.ID+prepared.NearDescription] == nil {
@@ -171,14 +168,17 @@ func (f *attachFlags) nearOf(c *opener, one *offer, k *staging.Known) (near, err
 // nil = activation looks for itself.
 func (f *attachFlags) activation(c *opener, a activates) ([]byte, error) {
 	b, err := f.local.Activation(f.part, a.digest)
-	if b != nil || err != nil {
-		return b, err
+	if b != nil && err == nil {
+		return b, nil
+	}
+	if err != nil {
+		f.warn("what was kept of an activation cannot be read: %v", err)
 	}
 	if b, _, err = c.read(filepath.Join("locks", a.lock, "activation", a.digest+".json")); b == nil || err != nil {
 		return b, err
 	}
 	if err := f.local.KeepActivation(f.part, a.digest, b); err != nil {
-		fmt.Fprintf(os.Stderr, "warning: an activation cannot be kept in %s, so that the next launch looks at the store: %v\n", f.local.Dir, err)
+		f.warn("an activation cannot be kept, and the next launch looks at the store: %v", err)
 	}
 	return b, nil
 }
@@ -197,8 +197,13 @@ func (f *attachFlags) handOver(n near) {
 		err = putFile(dir, name, b)
 	}
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "warning: what activation reads cannot be kept on this node, and is read from the store: %v\n", err)
+		f.warn("what activation reads cannot be handed to it, and is read from the store: %v", err)
 	}
+}
+
+// warn tells what hinders no launch.
+func (f *attachFlags) warn(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "warning: copies in %s: %s\n", f.local.Dir, fmt.Sprintf(format, args...))
 }
 
 // putFile makes a file for all to read, whole or not at all.
@@ -299,10 +304,22 @@ func (o *opening) sendFile(conn *net.UnixConn, rel string) error {
 	return err
 }
 
-// copied tells that this node has a copy of an environment.
-func (o *opening) copied(id string) *offer {
-	if slices.Contains(o.have, id) {
-		return &offer{ID: id, Copied: true}
+// copied tells that this node has a copy of an environment; nil = it has none for this user.
+// Of a group's part the environment must be seen to be there: that nothing is found where
+// the storage is not mounted proves no right.
+func (o *opening) copied(id string) (*offer, error) {
+	if !slices.Contains(o.have, id) {
+		return nil, nil
 	}
-	return nil
+	if o.group != "" {
+		// The names that the look for site builds resolves as well.
+		_, err := os.Stat(filepath.Join(o.root, "meta", id))
+		if errors.Is(err, os.ErrPermission) {
+			return nil, notOfGroup("the job's environment", o.group)
+		}
+		if err != nil {
+			return nil, nil // looking for it in the store says why
+		}
+	}
+	return &offer{ID: id, Copied: true}, nil
 }

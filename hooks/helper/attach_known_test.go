@@ -166,6 +166,10 @@ func TestKnownCopyAsksLittle(t *testing.T) {
 			if group == "" {
 				return
 			}
+			// Where the storage is not there, nothing proves that the user may have it.
+			if out, err := s.inNamespace("echo attached"); err == nil || strings.Contains(out, "attached\n") {
+				t.Errorf("without the store: %v: %s", err, out)
+			}
 			// Who is no member gets nothing of the copy.
 			s.replaceArg(t, "--gid=", "12399")
 			_, stop := s.watch(t)

@@ -7,7 +7,8 @@
 //	submit    as the user, on the submit side: lock → pin
 //	attach    as root, on a node, empty environment: the trees appear at the prefix
 //	          root, everybody's or those of a group that the user is a member of; what
-//	          is there as an image only is mounted at its prefix
+//	          is there as an image only is mounted at its prefix, from this node's copy
+//	          where there is one
 //	open      as the user, child of attach: opens what root may not look at, and
 //	          sets up the loop devices of images
 //	serve     child of attach that outlives it: shows an image where the kernel cannot

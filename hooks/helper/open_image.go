@@ -145,8 +145,8 @@ func (o *opening) findForm(id, about string, record func() (*image.Record, error
 			return one, nil
 		}
 	}
-	if one := o.copied(id); one != nil {
-		return one, nil
+	if one, err := o.copied(id); one != nil || err != nil {
+		return one, err
 	}
 	if _, err := os.Lstat(file); err == nil && !o.trees {
 		if one, err := ofImage(); one != nil || err != nil {

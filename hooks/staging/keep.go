@@ -47,7 +47,7 @@ func (d *dir) tidy(but string) error {
 		case strings.HasSuffix(name, ".new") && time.Since(at) > forgetAfter:
 			err = d.remove(name)
 		case strings.HasSuffix(name, envSuffix) && !d.tells(name, but):
-			err = d.remove(name)
+			err = errors.Join(d.remove(name), d.remove(strings.TrimSuffix(name, envSuffix)+textSuffix))
 		case strings.HasSuffix(name, activationSuffix):
 			acts = append(acts, aged{name, at})
 		}
@@ -66,8 +66,8 @@ func (d *dir) tidy(but string) error {
 
 // tells whether a file tells of a copy that is there, or of that of one digest.
 func (d *dir) tells(name, but string) bool {
-	b, err := d.text(name, 2*textLimit)
-	var k kept
+	b, err := d.text(name, envLimit)
+	var k Known
 	if err != nil || json.Unmarshal(b, &k) != nil || !isDigest(k.Image.SHA256) {
 		return false
 	}

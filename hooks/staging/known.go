@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -38,28 +39,14 @@ type Known struct {
 
 	ID   string `json:"id"`
 	Part Part   `json:"part"`
-	// files that were kept beside it, by name.
-	files map[string][]byte
 }
 
-// Text is a small file that was kept with the copy; false: there was none.
-func (k *Known) Text(name string) ([]byte, bool) {
-	b, ok := k.files[name]
-	return b, ok
-}
-
-// envSuffix ends the name of the file that tells what an environment's copy is; textLimit
-// bounds a file that is kept with it, in bytes.
+// envSuffix ends the name of the file that tells what an environment's copy is, textSuffix
+// that of what is kept with it. Their limits are in bytes.
 const (
-	envSuffix = ".env"
-	textLimit = 8 << 20
+	envSuffix, textSuffix = ".env", ".texts"
+	envLimit, textLimit   = 64 << 10, 8 << 20
 )
-
-// kept is the form of a file that tells what an environment's copy is.
-type kept struct {
-	Known
-	Files map[string][]byte `json:"files"`
-}
 
 // Known are the finished copies of environments of a part, by id, as root noted them when
 // they were made: what is noted is root's and is believed, who asks is not. The least is
@@ -109,12 +96,12 @@ func closeAll(known map[string]*Known) error {
 
 // known opens what a file tells of; nil = there is none that may be used.
 func (d *dir) known(name string) (*Known, error) {
-	b, err := d.text(name, 2*textLimit)
+	b, err := d.text(name, envLimit)
 	if err != nil {
 		return nil, err
 	}
-	var k kept
-	if err := json.Unmarshal(b, &k); err != nil {
+	k := new(Known)
+	if err := json.Unmarshal(b, k); err != nil {
 		return nil, err
 	}
 	if !isDigest(k.Image.SHA256) {
@@ -127,8 +114,8 @@ func (d *dir) known(name string) (*Known, error) {
 	if err := image.Check(f, &k.Image); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	k.Copy, k.files = f, k.Files
-	return &k.Known, nil
+	k.Copy = f
+	return k, nil
 }
 
 // text reads a small file of the directory's own.
@@ -145,25 +132,38 @@ func (d *dir) text(name string, limit int64) ([]byte, error) {
 }
 
 // Keep notes that an environment's image is the one whose finished copy there is, with
-// small files that a launch would read; those above 8 MB all together are left out.
-func (c *Config) Keep(p Part, id, name string, rec *image.Record, files map[string][]byte) (err error) {
+// texts that a launch would read, by name; none of those that are above 8 MB all together.
+func (c *Config) Keep(p Part, id, name string, rec *image.Record, texts map[string][]byte) (err error) {
 	d, err := openDir(c.Dir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	total := 0
-	for _, b := range files {
-		total += len(b)
+	b, err := json.Marshal(texts)
+	if err == nil && len(b) <= textLimit {
+		err = d.replace(p.key()+"-"+id+textSuffix, b)
 	}
-	if total > textLimit {
-		files = nil
+	if err == nil {
+		b, err = json.Marshal(&Known{Image: *rec, Name: name, ID: id, Part: p})
 	}
-	b, err := json.Marshal(&kept{Known{Image: *rec, Name: name, ID: id, Part: p}, files})
+	if err == nil {
+		err = d.replace(p.key()+"-"+id+envSuffix, b)
+	}
+	return full(err)
+}
+
+// Texts are those that were kept with a copy; none, if they cannot be had any more.
+func (c *Config) Texts(k *Known) (texts map[string][]byte, err error) {
+	d, err := openDir(c.Dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return full(d.replace(p.key()+"-"+id+envSuffix, b))
+	defer func() { err = errors.Join(err, d.Close()) }()
+	b, err := d.text(k.Part.key()+"-"+k.ID+textSuffix, textLimit)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && json.Unmarshal(b, &texts) != nil {
+		return nil, nil
+	}
+	return texts, err
 }
 
 // Used notes that a copy is used now.

@@ -268,6 +268,19 @@ func (h *holder) namespaces() (*namespaces, error) {
 	return ns, nil
 }
 
+// here tells whether this process is in them already: within a program of the same step.
+func (ns *namespaces) here() (bool, error) {
+	own, err := os.Stat("/proc/self/ns/mnt")
+	if err != nil {
+		return false, fmt.Errorf("attaching: %w", err)
+	}
+	theirs, err := ns.mount.Stat()
+	if err != nil {
+		return false, fmt.Errorf("attaching: %w", err)
+	}
+	return os.SameFile(own, theirs), nil
+}
+
 func (ns *namespaces) close() error {
 	err := ns.user.Close()
 	if ns.mount != nil {

@@ -178,7 +178,7 @@ func TestSeveralEnvironments(t *testing.T) {
 	if first, _, _ := strings.Cut(one, "\n"); !strings.HasPrefix(both, first+"\n") || !strings.Contains(both, otherID) || !strings.Contains(both, id) {
 		t.Errorf("one environment: %q; another: %q", one, both)
 	}
-	for _, env := range [][]string{nil, step} {
+	for _, env := range [][]string{nil, step, w.step(t, "nested")} {
 		inner := other
 		inner.Argv = []string{"sh", "-c", "other 1; " + w.prefix + "/bin/tool 2; echo $CONDA_PREFIX"}
 		cmd := inner.command(t)

@@ -79,6 +79,14 @@ func enter(ctx context.Context, o Options, r *resolved, j job) (int, error) {
 	if err != nil {
 		return failed(err)
 	}
+	if here, err := ns.here(); err != nil {
+		return failed(err)
+	} else if here { // what its holder attached has appeared
+		if err := ns.close(); err != nil {
+			return failed(fmt.Errorf("attaching: %w", err))
+		}
+		return j.become(ctx, o.Stderr)
+	}
 	f, err := j.pack()
 	if err != nil {
 		return failed(err)

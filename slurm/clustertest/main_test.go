@@ -3,6 +3,7 @@
 package clustertest
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -193,7 +194,7 @@ func (c *cluster) healthy() error {
 		return len(out) == 0, err
 	})
 	if err != nil {
-		return err
+		return errors.Join(err, c.cancelAll())
 	}
 	// "planned" is the backfill scheduler's thought of a moment ago.
 	var busy string
@@ -214,4 +215,21 @@ func (c *cluster) healthy() error {
 		return fmt.Errorf("%w: %s", err, busy)
 	}
 	return c.noProcesses()
+}
+
+// cancelAll ends what a story has left in the queue, since the stories to come would fail
+// of it, too. The error says what it was.
+func (c *cluster) cancelAll() error {
+	left, err := c.command("squeue", "-h", "-o", "%i %T %j on %N: %r").Output()
+	if err != nil {
+		return fmt.Errorf("squeue: %w", err)
+	}
+	said := fmt.Errorf("jobs that were left, now cancelled:\n%s", left)
+	for line := range strings.Lines(string(left)) {
+		id, _, _ := strings.Cut(line, " ")
+		if out, err := c.command("scancel", id).CombinedOutput(); err != nil {
+			said = errors.Join(said, fmt.Errorf("scancel %s: %w: %s", id, err, out))
+		}
+	}
+	return said
 }

@@ -16,6 +16,8 @@ func number(n int) string { return strconv.Itoa(n) }
 // print is the table for people: of each node the least, the middle and the most.
 func (m *measured) print(out io.Writer) {
 	fmt.Fprintf(out, "\nper node: least / middle / most of the nodes; time beyond the same from the node's own disk\n")
+	fmt.Fprintf(out, "slow: storage and clock go so many times as slowly, for nodes share the processors; times are in the slowed clock's seconds\n")
+	fmt.Fprintf(out, "(all): the whole time; Python is compared with the replay by it, so slowly that the storage decides and not the processors\n")
 	fmt.Fprintf(out, "%-22s %5s %5s %4s  %-20s %-22s %s\n", "", "nodes", "slow", "runs", "metadata operations", "MB read", "added ms")
 	for _, k := range m.order {
 		r := m.rows[k]
