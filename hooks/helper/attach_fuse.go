@@ -34,7 +34,7 @@ func (f *attachFlags) mountAnyhow(c *opener, one *offer, file *os.File, target s
 	err := f.serveImage(one, file, target)
 	if err == nil {
 		if lack != errOnly {
-			f.warn("%s is shown by squashfuse, which reads several times slower: %v", one.Name, lack)
+			fallBack("%s is shown by squashfuse, which reads several times slower: %v", one.Name, lack)
 		}
 		return asSquashfuse, nil
 	}
@@ -49,7 +49,7 @@ func (f *attachFlags) mountAnyhow(c *opener, one *offer, file *os.File, target s
 	if treeErr = errors.Join(treeErr, tree.Close()); treeErr != nil {
 		return "", treeErr
 	}
-	f.warn("the environment's tree is used and not its image %s: %v; %v", one.Name, lack, err)
+	fallBack("the environment's tree is used and not its image %s: %v; %v", one.Name, lack, err)
 	return asTree, nil
 }
 
@@ -95,8 +95,8 @@ func serves(target string) (bool, error) {
 	return false, nil
 }
 
-// warn says something of an attach that goes on.
-func (f *attachFlags) warn(format string, args ...any) {
+// fallBack warns that something else is used than what should be.
+func fallBack(format string, args ...any) {
 	for i, a := range args {
 		if err, ok := a.(error); ok {
 			args[i] = withoutNext(err)
