@@ -45,6 +45,7 @@
 //	hooks/selection          which environment each kind of node gets
 //	hooks/smoke              every module of an environment, tried on a node
 //	hooks/snapshot           what the cluster's nodes are, as published
+//	hooks/squashfuse         images without the kernel's squashfs
 //	hooks/staging            copies of images on a node's own disk, for root
 //	hooks/wrapper            run, shell and shell-hook, without the plugin
 //	envs/activation          what activation changes, as a patch

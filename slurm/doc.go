@@ -18,6 +18,7 @@
 //	    socket=PATH run_dir=PATH off=PATH mount=step|job|host
 //	    attach_timeout=SECONDS activate_timeout=SECONDS scancel=PATH
 //	    local=DIR local_size=BYTES local_memory=yes|no local_fail=store|refuse
+//	    delivery=image|tree fuse=yes|no|only
 //
 // Defaults: helper /usr/libexec/hpcenv/hpcenv, prefix_root /opt/hpcenv/e, socket
 // /run/hpcenv/hpcenvd.sock, run_dir /run/hpcenv-node, off /etc/hpcenv/off, mount step,
@@ -58,7 +59,7 @@
 // script, about which it warns.
 //
 //	hpcenv spank attach --store= --owner= --prefix-root= --uid= --gid= --groups=1,2 --run-dir= --job=N --pin= [--shared]
-//	    [--local= [--local-size=] [--local-fail=store|refuse] [--local-memory]]
+//	    [--local= [--local-size=] [--local-fail=store|refuse] [--local-memory]] [--delivery=image|tree] [--fuse=yes|no|only]
 //
 // --pin is the step's, or empty; unless it is the step's own choice, what the prolog
 // left in RUN_DIR/job/JOB stands above it. What a pin of the environment asks for is
@@ -99,6 +100,6 @@
 //
 // hooks.c says which hook does what; plugin.c is what Slurm's loader reads; config.c,
 // options.c, process.c are what comes in; submit.c is the submit side; node.c,
-// attach.c, activate.c, mounts.c, region.c the node; refuse.c and verdict.c the end of a
+// attach.c, activate.c, mounts.c, region.c the node; container.c looks for pyxis; refuse.c and verdict.c the end of a
 // refused step; run.c, run_child.c, records.c, text.c the helper's process and answer.
 package slurm

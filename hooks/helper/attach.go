@@ -2,6 +2,7 @@ package helper
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -28,6 +29,8 @@ type attachFlags struct {
 	local     staging.Config // copies on this node's disk; without Dir: none
 	localFail string         // store or refuse: what follows when there is no copy
 	localEnd  time.Time      // until when this attach waits for copies
+
+	delivery, fuse string // which way is preferred: tree or image; how squashfuse is used
 
 	part      staging.Part              // of the store, that the pin's choices lie in
 	known     map[string]*staging.Known // copies that this node has, by the environment's id
@@ -58,6 +61,8 @@ func attach(args []string) error {
 	fl.Int64Var(&f.local.Budget, "local-size", 0, "")
 	fl.BoolVar(&f.local.Memory, "local-memory", false, "")
 	fl.StringVar(&f.localFail, "local-fail", "store", "")
+	fl.StringVar(&f.delivery, "delivery", asImage, "")
+	fl.StringVar(&f.fuse, "fuse", fuseYes, "")
 	if err := parse(fl, args); err != nil {
 		return err
 	}
@@ -88,6 +93,13 @@ func (f *attachFlags) attach(p *pin.Pin) (err error) {
 	each, err := eachMounted(f.prefixRoot)
 	if err != nil {
 		return err
+	}
+	if !each && f.shared && f.delivery != asTree {
+		// The trees that another step of the job has mounted there would be hidden.
+		has, err := os.ReadDir(f.prefixRoot)
+		if len(has) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			f.delivery = asTree
+		}
 	}
 	f.know(p)
 	defer func() { err = errors.Join(err, f.forget()) }()

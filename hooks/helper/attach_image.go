@@ -64,14 +64,14 @@ func (f *attachFlags) mountOne(c *opener, one *offer, file *os.File, first bool)
 	if err != nil {
 		return refuse(api.ExitUnreachable, "prefix %s: %w", target, err)
 	}
-	what := asImage
+	var what string
 	if there {
-		what, err = f.recordedDelivered(one.ID)
-	} else {
-		if copied != nil {
-			what = asLocal
+		if what, err = f.recordedDelivered(one.ID); err == nil && what == asSquashfuse {
+			there, err = serves(target)
 		}
-		if err = f.mountImage(c, one, copied, target); err == nil {
+	}
+	if !there && err == nil {
+		if what, err = f.mountImage(c, one, file, copied, target); err == nil {
 			err = f.recordDelivered(one.ID, what)
 		}
 	}
@@ -113,9 +113,26 @@ func (f *attachFlags) makeRoot() error {
 	return nil
 }
 
-// mountImage mounts an image that the user's child has opened, or its copy on this node, in
-// the loop device that shows it on this node already, or in a new one.
-func (f *attachFlags) mountImage(c *opener, one *offer, copied *os.File, target string) error {
+// mountImage mounts an image that the user's child has opened, or its copy on this node, and
+// says as what.
+func (f *attachFlags) mountImage(c *opener, one *offer, file, copied *os.File, target string) (string, error) {
+	what := asImage
+	if copied != nil {
+		what, file = asLocal, copied
+	}
+	err := errOnly
+	if f.fuse != fuseOnly {
+		err = f.mountInKernel(c, one, copied, target)
+	}
+	if err == errOnly || errors.As(err, new(*lacking)) {
+		return f.mountAnyhow(c, one, file, target, err)
+	}
+	return what, err
+}
+
+// mountInKernel mounts it in the loop device that shows it on this node already, or in a
+// new one.
+func (f *attachFlags) mountInKernel(c *opener, one *offer, copied *os.File, target string) error {
 	var device *os.File
 	var err error
 	if copied != nil {
@@ -195,7 +212,7 @@ func (f *attachFlags) device(c *opener, one *offer) (*os.File, error) {
 }
 
 func noDevice(err error) error {
-	return refuse(api.ExitUnreachable, "this node has no loop device for the environment's image: %w; next: exclude the node (--exclude) and tell the administrator: losetup -a shows there which are in use, by what", err)
+	return &lacking{refuse(api.ExitUnreachable, "this node has no loop device for the environment's image: %w; next: exclude the node (--exclude) and tell the administrator: losetup -a shows there which are in use, by what", err)}
 }
 
 // mountDevice looks at what the device shows, through the kernel's own reading, and
@@ -213,7 +230,7 @@ func mountDevice(device *os.File, one *offer, target string) error {
 		return refuse(api.ExitUnreachable, "this node's kernel cannot mount %s: %w: its squashfs may lack zstd, or the image is damaged; next: exclude the node (--exclude) and tell the administrator: the node's kernel log says which, and hpcenv admin verify looks at the image", one.Name, err)
 	}
 	if errors.Is(err, unix.ENODEV) {
-		return refuse(api.ExitUnreachable, "this node's kernel has no squashfs, which the environment's image needs: %w; next: exclude the node (--exclude); the administrator loads the module squashfs, or has environments delivered as trees", err)
+		return &lacking{refuse(api.ExitUnreachable, "this node's kernel has no squashfs: %w; next: exclude the node (--exclude); the administrator loads the module squashfs", err)}
 	}
 	if err != nil {
 		return refuse(api.ExitUnreachable, "%s cannot be mounted at %s: %w; next: tell the administrator, or exclude the node (--exclude)", one.Name, target, err)

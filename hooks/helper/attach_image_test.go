@@ -82,12 +82,17 @@ func newImageStore(t *testing.T) *imageStore {
 // inNamespace attaches in a mount namespace of its own, and then runs a script there; $root
 // is the prefix root, "attach" attaches again. Answers are in the file answers.
 func (s *imageStore) inNamespace(script string) (string, error) {
+	return s.inNamespaceAfter("", script)
+}
+
+// inNamespaceAfter is inNamespace with something done before it attaches.
+func (s *imageStore) inNamespaceAfter(prepare, script string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", err
 	}
 	const before = `self=$1 root=$2; shift 2; attach() { "$self" "$@" >>"$root/../answers"; }; attach "$@" || exit`
-	cmd := exec.Command("unshare", append([]string{"--mount", "--propagation", "slave", "sh", "-c", before + "\n" + script, "sh", self, s.base + "/e"}, s.args...)...)
+	cmd := exec.Command("unshare", append([]string{"--mount", "--propagation", "slave", "sh", "-c", prepare + before + "\n" + script, "sh", self, s.base + "/e"}, s.args...)...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
@@ -183,7 +188,7 @@ func TestAttachOverlays(t *testing.T) {
 	}
 	// Also where the environment itself is a tree.
 	env := filepath.Join(store, "trees", platform, testID)
-	if err := errors.Join(os.Mkdir(env, 0o755), os.WriteFile(filepath.Join(env, "what"), []byte("tree"), 0o644)); err != nil {
+	if err := errors.Join(os.Remove(s.image), os.Mkdir(env, 0o755), os.WriteFile(filepath.Join(env, "what"), []byte("tree"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	out, err = s.inNamespace(`cat $root/` + testID + `/what $root/` + imageOverlay + `/what`)

@@ -23,6 +23,8 @@ type offer struct {
 type request struct {
 	// Configure: show the image in it. Else: is it the image's already?
 	Configure bool `json:",omitempty"`
+	// Tree: open the environment's tree; no device comes with it.
+	Tree bool `json:",omitempty"`
 	// Read: send what this file holds, its path being below the store's root; no device
 	// comes with it.
 	Read string `json:",omitempty"`
@@ -32,8 +34,8 @@ type request struct {
 
 // answer to a request.
 type answer struct {
-	// Yes: it is the image's device (now); the file that was asked for is there, and comes
-	// with the answer unless it is long.
+	// Yes: it is the image's device (now); the file or the tree that was asked for is there,
+	// and comes with the answer unless it is a long file.
 	Yes bool
 	// Taken: another process has configured the device meanwhile.
 	Taken bool `json:",omitempty"`

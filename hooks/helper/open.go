@@ -26,7 +26,7 @@ func openForRoot(args []string) error {
 	fl.IntVar(&o.owner, "owner", -1, "")
 	fl.StringVar(&o.group, "group", "", "")
 	fl.BoolVar(&o.each, "each", false, "")
-	fl.BoolVar(&o.copies, "copies", false, "")
+	fl.BoolVar(&o.trees, "trees", false, "")
 	have := fl.String("have", "", "")
 	uid, gid := fl.Int("uid", -1, ""), fl.Int("gid", -1, "")
 	groups, ids := fl.String("groups", "", ""), fl.String("ids", "", "")
@@ -95,8 +95,23 @@ func notOfGroup(what, group string) error {
 // child that is exec'ed as the user could be made to send root any directory in
 // the place of the one that was checked.
 func becomeUser(uid, gid int, groups string) error {
+	if err := takeIdentity(uid, gid, groups); err != nil {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("shutting tracers out: %w", err)
+	}
+	// The change of identity has cleared it.
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return fmt.Errorf("tying the opening child to its parent: %w", err)
+	}
+	return nil
+}
+
+// takeIdentity makes the process a user's.
+func takeIdentity(uid, gid int, groups string) error {
 	if uid < 0 || gid < 0 {
-		return refuse(api.ExitUsage, "open needs --uid and --gid")
+		return refuse(api.ExitUsage, "--uid and --gid are needed")
 	}
 	ids, err := parseGroups(groups)
 	if err != nil {
@@ -110,13 +125,6 @@ func becomeUser(uid, gid int, groups string) error {
 	}
 	if err := syscall.Setresuid(uid, uid, uid); err != nil {
 		return fmt.Errorf("giving up root: %w", err)
-	}
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return fmt.Errorf("shutting tracers out: %w", err)
-	}
-	// The change of identity has cleared it.
-	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
-		return fmt.Errorf("tying the opening child to its parent: %w", err)
 	}
 	return nil
 }

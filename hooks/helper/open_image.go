@@ -27,10 +27,10 @@ type opening struct {
 	owner                 int // numeric uid; negative = not configured
 	// each: environments one by one, also where the directory of trees has all.
 	each bool
-	// copies: this node makes copies of images, and takes an image before a tree; have are
-	// the ids of those that it has.
-	copies bool
-	have   []string
+	// trees: where there is a tree, it is taken, and not the image.
+	trees bool
+	// have are the ids of the images that this node has copies of.
+	have []string
 	// plain are environments of which it was seen that the site built nothing for them.
 	plain map[string]bool
 }
@@ -67,7 +67,8 @@ func (o *opening) offer(conn *net.UnixConn, ids []string) error {
 	return fdmsg.Send(conn, &offer{End: true}, nil)
 }
 
-// find tells what there is of an environment: its tree, else its image; nil = neither.
+// find tells what there is of an environment: its image, else its tree, or the other way
+// round; nil = neither.
 func (o *opening) find(id string) (*offer, error) {
 	return o.findForm(id, "the environment's description", func() (*image.Record, error) {
 		meta, err := prepared.Store{Root: o.root, Group: o.group}.Meta(id, o.platform)
@@ -116,34 +117,47 @@ func (o *opening) findOverlays(id string) ([]offer, error) {
 	return offers, nil
 }
 
-// findForm tells what there is of an id: its tree, else its image, which record knows.
+// findForm tells what there is of an id: its image, which record knows, else its tree, or
+// the other way round.
 func (o *opening) findForm(id, about string, record func() (*image.Record, error)) (*offer, error) {
+	tree, file := filepath.Join(o.root, "trees", o.platform, id), filepath.Join(o.root, "images", o.platform, id+cache.ImageSuffix)
+	ofTree := func() *offer {
+		if _, err := os.Lstat(tree); err != nil {
+			return nil
+		}
+		return &offer{ID: id, Name: tree}
+	}
+	ofImage := func() (*offer, error) {
+		rec, err := record()
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, refuse(api.ExitUnreachable, "%s: %w; next: tell the administrator", about, err)
+		}
+		if rec == nil {
+			return nil, nil
+		}
+		return &offer{ID: id, Name: file, Image: rec}, nil
+	}
+	if o.trees {
+		if one := ofTree(); one != nil {
+			return one, nil
+		}
+	}
 	if one, err := o.copied(id); one != nil || err != nil {
 		return one, err
 	}
-	tree := &offer{ID: id, Name: filepath.Join(o.root, "trees", o.platform, id)}
-	if !o.copies {
-		if _, err := os.Lstat(tree.Name); err == nil {
-			return tree, nil
+	if _, err := os.Lstat(file); err == nil && !o.trees {
+		if one, err := ofImage(); one != nil || err != nil {
+			return one, err
 		}
 	}
-	// Only what is not there, or not seen yet, costs more than this one look.
-	rec, err := record()
-	if o.copies && (err == nil && rec == nil || errors.Is(err, fs.ErrNotExist)) {
-		if _, err := os.Lstat(tree.Name); err == nil {
-			return tree, nil
-		}
+	if one := ofTree(); one != nil {
+		return one, nil
 	}
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, refuse(api.ExitUnreachable, "%s: %w; next: tell the administrator", about, err)
-	}
-	if rec == nil {
-		return nil, nil
-	}
-	return &offer{ID: id, Name: filepath.Join(o.root, "images", o.platform, id+cache.ImageSuffix), Image: rec}, nil
+	// Only what is not there, or not seen yet, costs more than these looks.
+	return ofImage()
 }
 
 func (o *opening) send(conn *net.UnixConn, one *offer) (err error) {
@@ -173,6 +187,12 @@ func (o *opening) send(conn *net.UnixConn, one *offer) (err error) {
 		if ask.Done {
 			return nil
 		}
+		if ask.Tree {
+			if err := o.sendTree(conn, one.ID); err != nil {
+				return err
+			}
+			continue
+		}
 		if ask.Read != "" {
 			if err := o.sendFile(conn, ask.Read); err != nil {
 				return err
@@ -190,6 +210,19 @@ func (o *opening) send(conn *net.UnixConn, one *offer) (err error) {
 			return err
 		}
 	}
+}
+
+// sendTree sends the tree of an environment, if there is one.
+func (o *opening) sendTree(conn *net.UnixConn, id string) error {
+	dir := filepath.Join(o.root, "trees", o.platform, id)
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		return fdmsg.Send(conn, &answer{}, nil)
+	}
+	f, err := o.openTree(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(fdmsg.Send(conn, &answer{Yes: true}, f), f.Close())
 }
 
 func reply(ask request, device, f *os.File) (*answer, error) {

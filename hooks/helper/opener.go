@@ -44,7 +44,7 @@ func startOpener(store string, ids []string, each bool, f *attachFlags) (*opener
 	c.cmd = exec.Command("/proc/self/exe", "spank", "open", "--root="+store, "--platform="+hostPlatform(), "--owner="+strconv.Itoa(f.owner),
 		"--uid="+strconv.Itoa(f.uid), "--gid="+strconv.Itoa(f.gid), "--groups="+f.groups, "--group="+f.group,
 		"--ids="+strings.Join(ids, ","), "--each="+strconv.FormatBool(each),
-		"--copies="+strconv.FormatBool(f.local.Dir != ""), "--have="+strings.Join(f.knownIDs(), ","))
+		"--have="+strings.Join(f.knownIDs(), ","), "--trees="+strconv.FormatBool(f.delivery == asTree))
 	c.cmd.Env = []string{}
 	c.cmd.Dir = "/"
 	c.cmd.ExtraFiles = []*os.File{theirs}
@@ -83,6 +83,21 @@ func (c *opener) ask(r request, device *os.File) (*answer, error) {
 		return nil, c.verdict(err)
 	}
 	return told, nil
+}
+
+// tree has the child open the tree of the environment whose image it has offered; nil: there
+// is none. The caller closes it.
+func (c *opener) tree() (*os.File, error) {
+	told := new(answer)
+	err := fdmsg.Send(c.conn, &request{Tree: true}, nil)
+	if err != nil {
+		return nil, c.verdict(err)
+	}
+	f, err := fdmsg.Receive(c.conn, told)
+	if err != nil {
+		return nil, c.verdict(err)
+	}
+	return f, nil
 }
 
 // verdict is why the child did not do what it should.

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/hooks/squashfuse"
 )
 
 // A user may not mount squashfs in the kernel, but FUSE in a namespace of its own. The
@@ -36,8 +37,7 @@ func serveImage(p *place, img *os.File) error {
 	if err != nil {
 		return errors.Join(err, fuse.Close())
 	}
-	options := fmt.Sprintf("fd=%d,rootmode=40000,user_id=%d,group_id=%d,allow_other,default_permissions", fuse.Fd(), os.Getuid(), os.Getgid())
-	err = unix.Mount(p.Image, p.Prefix, "fuse.squashfuse", unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV, options)
+	err = squashfuse.Mount(fuse, p.Image, p.Prefix, os.Getuid(), os.Getgid())
 	if err != nil {
 		err = api.Errorf(api.ExitUnreachable, "FUSE cannot be mounted in a user namespace here: %v\nnext: run it in a job (sbatch or srun --env-lock), or have the administrator attach the environments at boot (kernels before 4.18 cannot)", err)
 	}
@@ -90,8 +90,7 @@ func becomeServer(program string) (int, error) {
 	if err := gate.Close(); err != nil {
 		return failed(err)
 	}
-	argv := []string{program, "-f", fdPath(serveImageFD), fmt.Sprintf("/dev/fd/%d", serveFuseFD)}
-	return failed(fmt.Errorf("%s: %w", program, unix.Exec(program, argv, []string{"PATH=/usr/bin:/bin"})))
+	return failed(squashfuse.Exec(program, serveImageFD, serveFuseFD))
 }
 
 // ready returns when the mounted image answers.
@@ -109,7 +108,7 @@ func (s *server) ready(p *place) error {
 	}
 	// What does not serve is of no use to anybody.
 	gone := unix.Unmount(p.Prefix, unix.MNT_DETACH)
-	if errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNABORTED) {
+	if squashfuse.Ended(err) {
 		err = errors.Join(errors.New("it has ended"), <-ended)
 	}
 	return api.Errorf(api.ExitUnreachable, "%s does not show the environment's image %s: %v%s\nnext: is it squashfuse 0.1.103 or newer, with libfuse 3 and zstd? else tell the administrator", p.Server, p.Image, errors.Join(err, gone), s.words())

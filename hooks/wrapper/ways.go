@@ -15,6 +15,7 @@ import (
 	"github.com/hpcenv/hpcenv/envs/materialize"
 	"github.com/hpcenv/hpcenv/envs/sitebuild"
 	"github.com/hpcenv/hpcenv/hooks/prepared"
+	"github.com/hpcenv/hpcenv/hooks/squashfuse"
 )
 
 // way is one way to have the environment at its prefix, in a namespace.
@@ -115,25 +116,18 @@ func openWay(o Options, files prepared.Store, meta *materialize.Meta) (*way, err
 	return w, nil
 }
 
-// servers are the programs that show an image without root, the faster first.
-var servers = []string{"squashfuse_ll", "squashfuse"}
-
-// imageServer finds one, and sees that FUSE is there for it.
+// imageServer finds a program that shows an image without root, and sees that FUSE is there for it.
 func imageServer(path string) (string, error) {
 	var missing error
 	if err := unix.Access("/dev/fuse", unix.R_OK|unix.W_OK); err != nil {
 		missing = fmt.Errorf("/dev/fuse cannot be used here (%w)\nnext: ask the administrator to load the module fuse and to let everybody use /dev/fuse (mode 0666)", err)
 	}
 	if missing == nil {
-		for _, name := range servers {
-			for _, dir := range append([]string{"/usr/bin", "/usr/local/bin", "/bin"}, filepath.SplitList(path)...) {
-				p := filepath.Join(dir, name)
-				if filepath.IsAbs(p) && runnable(p) == nil {
-					return p, nil
-				}
-			}
+		var p string
+		if p, missing = squashfuse.Find(filepath.SplitList(path)...); missing == nil {
+			return p, nil
 		}
-		missing = fmt.Errorf("squashfuse is not installed here (%w)\nnext: ask the administrator to install squashfuse (0.1.103 or newer, with libfuse 3)", fs.ErrNotExist)
+		missing = fmt.Errorf("%w\nnext: ask the administrator to install squashfuse (0.1.103 or newer, with libfuse 3)", missing)
 	}
 	return "", api.Errorf(api.ExitUnreachable, "the environment is an image (one file), and without root this host cannot mount it: %v; run it in a job (sbatch, srun --env-lock); or have it as a tree: hpcenv prepare --delivery both in a store of your own, delivery: both in hpcenvd.yaml", missing)
 }

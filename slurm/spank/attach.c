@@ -87,6 +87,10 @@ void attach_run(spank_t sp, const struct node *n)
 		if (c->local_memory)
 			args_add(&a, "--local-memory");
 	}
+	if (c->delivery[0])
+		args_add(&a, "--delivery=%s", c->delivery);
+	if (c->fuse[0])
+		args_add(&a, "--fuse=%s", c->fuse);
 	if (a.failed || !groups) {
 		failed(n, CODE_FAILED, "out of memory");
 		goto end;

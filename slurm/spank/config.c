@@ -56,6 +56,8 @@ void config_parse(struct config *c, int ac, char **av)
 		.local = "",
 		.local_size = "",
 		.local_fail = "",
+		.delivery = "",
+		.fuse = "",
 		.mount = MOUNT_STEP,
 		.attach_timeout = 10,
 		.activate_timeout = 60,
@@ -109,6 +111,16 @@ void config_parse(struct config *c, int ac, char **av)
 				bad(c, av[i], "must be local_memory=yes or local_memory=no");
 			else
 				c->local_memory = !strcmp(value, "yes");
+		} else if (len == 8 && !strncmp(av[i], "delivery", len)) {
+			if (strcmp(value, "image") && strcmp(value, "tree"))
+				bad(c, av[i], "must be delivery=image or delivery=tree");
+			else
+				c->delivery = value;
+		} else if (len == 4 && !strncmp(av[i], "fuse", len)) {
+			if (strcmp(value, "yes") && strcmp(value, "no") && strcmp(value, "only"))
+				bad(c, av[i], "must be fuse=yes, fuse=no or fuse=only");
+			else
+				c->fuse = value;
 		} else if (len == 14 && !strncmp(av[i], "attach_timeout", len)) {
 			if (!number(value, 1, 3600, &n))
 				bad(c, av[i], "must be 1 to 3600 seconds");
@@ -121,7 +133,7 @@ void config_parse(struct config *c, int ac, char **av)
 				c->activate_timeout = (unsigned)n;
 		} else {
 			bad(c, av[i], "unknown; known are helper, store, owner, prefix_root, socket, run_dir, off, mount, "
-				      "attach_timeout, activate_timeout, scancel, local, local_size, local_memory, local_fail");
+				      "attach_timeout, activate_timeout, scancel, local, local_size, local_memory, local_fail, delivery, fuse");
 		}
 	}
 }

@@ -18,6 +18,7 @@
 #define SCOPE_CONTROL "HPCENV_SCOPE"
 /* Set by a srun that enters a job from outside: look for the job's own pin. */
 #define ATTACH_VARIABLE "SLURM_HPCENV_ATTACH"
+#define ATTACH_CONTAINED "contained" /* its value if that srun asks for a container */
 
 /* --env-check of a step that has its environment from the job. */
 #define CHECK_VARIABLE "SLURM_HPCENV_CHECK"
@@ -32,6 +33,7 @@ struct config {
 	const char *helper, *store, *owner, *prefix_root, *socket, *run_dir, *off, *scancel;
 	const char *local, *local_size, *local_fail; /* copies on the node's disk; empty = none, not said */
 	bool local_memory;
+	const char *delivery, *fuse; /* empty = not said */
 	enum mount_mode mount;
 	unsigned attach_timeout, activate_timeout; /* seconds */
 	char bad[320]; /* why the arguments are not usable; empty = usable */
@@ -131,6 +133,9 @@ struct region *region_new(void);
 int region_lock(struct region *r, unsigned seconds);
 void region_unlock(struct region *r);
 
+/* container.c */
+bool container_wanted(char *const *env);
+
 /* submit.c */
 int submit(spank_t sp, const struct config *c, bool srun);
 void submit_started(const struct config *c, bool srun);
@@ -141,6 +146,7 @@ struct node {
 	const struct config *config;
 	char *pin;         /* NULL: the job's file tells */
 	bool entered; /* by a srun from outside the job */
+	bool contained; /* pyxis gives it another root directory */
 	bool broken; /* out of memory at the start */
 	bool attach_wanted;
 	bool alone; /* each task attaches, in mounts of its own */

@@ -89,16 +89,18 @@ void node_begin(spank_t sp, const struct config *c, struct node *n)
 	pin = env_find(env, PIN_VARIABLE);
 	if (pin && !pin[0])
 		pin = NULL;
-	n->entered = env_find(env, ATTACH_VARIABLE) != NULL;
+	const char *entered = env_find(env, ATTACH_VARIABLE);
+	n->entered = entered != NULL;
 	if (!pin && !(n->entered && job_has_file(n)))
 		return;
 	identify(sp, n, env);
 	n->state = NODE_ACTIVE;
 	n->pin = pin ? strdup(pin) : NULL;
 	n->region = region_new();
+	n->contained = container_wanted(env) || (entered && !strcmp(entered, ATTACH_CONTAINED));
 	n->broken = !n->region || (pin && !n->pin);
 	n->off = config_switched_off(c, n->reason, sizeof(n->reason));
-	if (n->broken || c->bad[0] || n->off)
+	if (n->broken || n->contained || c->bad[0] || n->off)
 		return; /* node_task refuses */
 	/* The pin of a user's own store needs no root; but the file of the
 	 * step's own job stands above an inherited pin. */
@@ -150,6 +152,8 @@ static void launch(spank_t sp, const struct node *n)
 		refuse(n, CODE_UNREACHABLE, n->config->bad);
 	if (n->broken)
 		refuse(n, CODE_FAILED, "out of memory; next: ask for more memory (--mem)");
+	if (n->contained)
+		refuse(n, CODE_USAGE, "this step has an environment, and a container (--container-image, PYXIS_CONTAINER_IMAGE), which has a root directory of its own, in which the environment is not; next: leave one of them out");
 	if (n->pin && strncmp(n->pin, "1:", 2))
 		refuse(n, CODE_FAILED, "the job was submitted with a version of hpcenv that this node's does not know; next: the administrator installs one release on all hosts");
 	if (n->attach_wanted && g->attach && g->attach_code)

@@ -169,6 +169,20 @@ static int choose_check(bool srun)
 	return setenv(CHECK_VARIABLE, check, 1);
 }
 
+/* In a container the environment's prefix is not there, and its libraries would
+ * meet another system's. */
+static int refuse_container(bool asked)
+{
+	if (asked)
+		slurm_error("hpcenv: --env-lock and a container (--container-image, PYXIS_CONTAINER_IMAGE) exclude each other: the container has a "
+			    "root directory of its own, in which the environment is not; next: leave one of them out");
+	else
+		slurm_error("hpcenv: this has the environment of the surrounding job, and a container (--container-image, PYXIS_CONTAINER_IMAGE) "
+			    "has a root directory of its own, in which that is not; next: leave the container out, or go without the "
+			    "environment: env -u " PIN_VARIABLE " %s ...", program_invocation_short_name);
+	return -1;
+}
+
 /* submit is slurm_spank_init_post_opt of the submit side. Without an option, a
  * pin or a foreign job it does nothing: no file, no process, no variable. */
 int submit(spank_t sp, const struct config *c, bool srun)
@@ -183,6 +197,8 @@ int submit(spank_t sp, const struct config *c, bool srun)
 	options_clear_carriers(sp);
 	if (choose_check(srun))
 		return -1;
+	if ((asked || inherited) && container_wanted(environ))
+		return refuse_container(asked);
 	off = (asked || inherited) && !c->bad[0] && config_switched_off(c, reason, sizeof(reason));
 	if (asked) {
 		if (c->bad[0]) {
@@ -204,7 +220,8 @@ int submit(spank_t sp, const struct config *c, bool srun)
 			rc = -1;
 		}
 	} else if (srun && enters_other_job()) {
-		rc = setenv(ATTACH_VARIABLE, "1", 1) ? -1 : 0;
+		/* Slurm does not put down for nodes what srun's options of other plugins are. */
+		rc = setenv(ATTACH_VARIABLE, container_wanted(environ) ? ATTACH_CONTAINED : "1", 1) ? -1 : 0;
 	} else {
 		component++;
 		/* or it would be held to where the other may run */

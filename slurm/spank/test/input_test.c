@@ -21,7 +21,7 @@ static void config(void)
 	static const char *const wrong[] = { "sotre=/x", "helper=bin/x", "owner=root", "owner=-1", "owner=4294967295", "mount=node",
 					     "attach_timeout=0", "attach_timeout=1s", "activate_timeout=99999999999999999999", "store",
 					     "hel=/x", "=", "local=x", "local_size=1G", "local_size=0", "local_memory=1",
-					     "local_fail=no", "" };
+					     "local_fail=no", "delivery=both", "fuse=1", "" };
 
 	parse(&c, NULL);
 	CHECK_STR(c.bad, "");
@@ -39,6 +39,12 @@ static void config(void)
 	CHECK_STR(c.local_size, "4000000000000");
 	parse(&c, "local_fail=refuse");
 	CHECK_STR(c.local_fail, "refuse");
+	CHECK(!c.delivery[0] && !c.fuse[0]);
+	parse(&c, "delivery=tree");
+	CHECK_STR(c.delivery, "tree");
+	parse(&c, "fuse=only");
+	CHECK_STR(c.fuse, "only");
+	CHECK(!c.bad[0]);
 	parse(&c, "attach_timeout=3600");
 	CHECK(c.attach_timeout == 3600 && !c.bad[0]);
 	parse(&c, "store=/s=/t");

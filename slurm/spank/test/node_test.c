@@ -75,11 +75,12 @@ static void job_file(void)
 
 static void mount_job(void)
 {
-	arguments("mount=job", NULL);
+	arguments("mount=job", "delivery=tree", "fuse=no", NULL);
 	begin("1:tree:{}");
 	CHECK(!fake.mounts && !helper_calls("attach"));
 	CHECK(run_tasks(6, "PATH=/e/bin:/usr/bin") == 0);
 	CHECK(!fake.mounts && helper_calls("attach") == 1 && helper_calls("activate") == 1);
+	CHECK_HAS(helper_log(), " --shared --delivery=tree --fuse=no ");
 }
 
 static void mount_host(void)
@@ -300,6 +301,16 @@ static void off(void)
 	CHECK_STR(helper_log(), "");
 }
 
+static void container(void)
+{
+	fake_put("SLURM_SPANK__SLURM_SPANK_OPTION_pyxis_container_image", "ubuntu");
+	begin("1:tree:{}");
+	CHECK(run_tasks(2, "") == CODE_USAGE);
+	CHECK(said_once(": this step has an environment, and a container ("));
+	CHECK(!fake.mounts);
+	CHECK_STR(helper_log(), "");
+}
+
 static void newer(void)
 {
 	begin("2:tree:{}");
@@ -339,6 +350,7 @@ const struct test tests_node[] = {
 	{ "node: large answers", large },
 	{ "node: the activating task is killed", owner_dies },
 	{ "node: switched off", off },
+	{ "node: a container of pyxis", container },
 	{ "node: a pin of another version", newer },
 	{ "node: wrong plugstack argument", bad_arguments },
 	{ NULL, NULL },

@@ -333,12 +333,45 @@ static void interrupted(void)
 	CHECK(kill(atoi(strstr(helper_log(), " pid ") + 5), 0) && errno == ESRCH);
 }
 
+/* With a container there is no environment, and without one, no objection. */
+static void container(void)
+{
+	setenv("_SLURM_SPANK_OPTION_pyxis_container_image", "ubuntu", 1);
+	with(NULL);
+	CHECK(!hook_post_opt());
+	CHECK_STR(fake.errors, "");
+	with(".");
+	CHECK(hook_post_opt());
+	CHECK_HAS(fake.errors, "--env-lock and a container");
+	CHECK_HAS(fake.errors, "; next: leave one of them out");
+	CHECK(!helper_calls("submit"));
+	unsetenv("_SLURM_SPANK_OPTION_pyxis_container_image");
+	setenv("PYXIS_CONTAINER_IMAGE", "ubuntu", 1); /* pyxis is not loaded */
+	with(".");
+	CHECK(!hook_post_opt());
+	CHECK(helper_calls("submit") == 1);
+}
+
+/* A step of a job with an environment. */
+static void container_step(void)
+{
+	fake.context = S_CTX_LOCAL;
+	setenv(PIN_VARIABLE, "1:tree:{}", 1);
+	setenv("SLURM_SPANK__SLURM_SPANK_OPTION_pyxis_container_name", "mine", 1);
+	with(NULL);
+	CHECK(hook_post_opt());
+	CHECK_HAS(fake.errors, "env -u SLURM_SPANK_HPCENV_PIN");
+	CHECK(!helper_calls("submit"));
+}
+
 const struct test tests_submit[] = {
 	{ "submit: without the option nothing happens", nothing },
 	{ "submit: pins", pins },
 	{ "submit: a name in a variable alone asks for nothing", name_alone },
 	{ "submit: a name and a lock in variables", name_with_lock },
 	{ "submit: a name in a variable inside a job", name_in_a_job },
+	{ "submit: a container of pyxis", container },
+	{ "submit: a container of pyxis, inside a job", container_step },
 	{ "submit: a nested submission chooses anew from the job's lock", nested },
 	{ "submit: a step inherits the pin", inherits },
 	{ "submit: components of a heterogeneous job", components },
