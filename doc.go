@@ -102,6 +102,7 @@
 //	internal/channelservers  real servers of channels: s3, oci, tokens
 //	internal/condatest       small conda packages
 //	internal/faultfs         slow and failing file systems
+//	internal/ownmounts       mount namespaces of their own for test programs
 //	internal/figure          figures of benchmarks
 //	internal/oracle          prefixes beside rattler's; beside uv's: editables,
 //	                         standalone, uvsync, wheels

@@ -16,12 +16,14 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/hpcenv/hpcenv/internal/ownmounts"
 )
 
 // TestMain runs the test binary as a second process of a test when asked to.
 func TestMain(m *testing.M) {
 	if os.Getenv("CACHE_TEST_CHILD") == "" {
-		os.Exit(m.Run())
+		os.Exit(ownmounts.Run(m.Run))
 	}
 	if err := child(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

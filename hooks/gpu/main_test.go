@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"github.com/hpcenv/hpcenv/hooks/gpu/gputest"
+	"github.com/hpcenv/hpcenv/internal/ownmounts"
 )
 
 func TestMain(m *testing.M) {
-	code := m.Run()
+	code := ownmounts.Run(m.Run)
 	if err := gputest.Clean(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1

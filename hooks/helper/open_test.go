@@ -13,6 +13,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/hooks/pin"
+	"github.com/hpcenv/hpcenv/internal/ownmounts"
 )
 
 // TestMain lets this program be the opening child, as the helper's own does.
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 		fmt.Printf("%s\ndumpable %d\n%v %v\n", status, dumpable, err, perr)
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(ownmounts.Run(m.Run))
 }
 
 func needRoot(t *testing.T) {

@@ -43,6 +43,7 @@ var allowed = map[string][]string{
 	"internal/condatest":     {},
 	"internal/wheeltest":     {},
 	"internal/faultfs":       {},
+	"internal/ownmounts":     {},
 
 	"internal/channelservers": {"internal/testdata"},
 }
@@ -61,6 +62,7 @@ var notInCLI = map[string]string{
 	module + "internal/condatest":         "tests",
 	module + "internal/wheeltest":         "tests",
 	module + "internal/faultfs":           "tests",
+	module + "internal/ownmounts":         "tests",
 	module + "hooks/gpu/gputest":          "tests",
 	module + "internal/channelservers":    "tests",
 	module + "daemon/server":              "the service's side",

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,11 +20,11 @@ import (
 	"github.com/hpcenv/hpcenv/envs/materialize"
 	"github.com/hpcenv/hpcenv/hooks/helper"
 	"github.com/hpcenv/hpcenv/hooks/pin"
+	"github.com/hpcenv/hpcenv/internal/ownmounts"
 )
 
-// TestMain is also the benchmark's own processes. The tests have a mount namespace of their
-// own, as the benchmark has: a namespace that another program makes meanwhile would have
-// the storage's mounts, too, and keep them.
+// TestMain is also the benchmark's own processes. The tests have mounts of their own, as
+// the benchmark has.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
@@ -35,21 +34,7 @@ func TestMain(m *testing.M) {
 			os.Exit(helper.Main(os.Args[1:], helper.Deps{}))
 		}
 	}
-	const within = "STORM_TEST_WITHIN"
-	if os.Geteuid() != 0 || os.Getenv(within) != "" {
-		os.Exit(m.Run())
-	}
-	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
-	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), within+"=1"), os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
-	err := cmd.Run()
-	var ended *exec.ExitError
-	if err != nil && !errors.As(err, &ended) {
-		fmt.Fprintln(os.Stderr, err)
-	}
-	if err != nil {
-		os.Exit(1)
-	}
+	os.Exit(ownmounts.Run(m.Run))
 }
 
 // small is a world with a made-up prefix of so many files, and a trace that
