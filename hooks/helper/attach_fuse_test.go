@@ -90,6 +90,19 @@ func TestAttachFuseKilled(t *testing.T) {
 	s.ended(t)
 }
 
+// The user, whose process the server is, does not get into it: it is outside of the step.
+func TestAttachFuseNotTraced(t *testing.T) {
+	s := newFuseStore(t)
+	s.args = append(s.args, "--fuse=only")
+	out, err := s.inNamespace("image=" + s.image + "; " + findServer + `p=$(server); user="setpriv --reuid 12345 --regid 12346 --clear-groups"
+		$user sleep 9 & own=$!; sleep 0.2; for pid in $own $p; do $user dd if=/proc/$pid/mem of=/dev/null count=0 2>/dev/null && echo in $pid; $user ls /proc/$pid/fd >/dev/null 2>&1 && echo fds $pid; done; kill $own; echo own $own`)
+	fields := strings.Fields(out)
+	if err != nil || len(fields) != 6 || fields[1] != fields[5] || fields[3] != fields[5] {
+		t.Errorf("%v: %s", err, out)
+	}
+	s.ended(t)
+}
+
 // What follows when the kernel cannot: squashfuse, the tree, a refusal that names all.
 func TestAttachFallback(t *testing.T) {
 	const noLoop, noProgram = "mount --bind /dev/null /dev/loop-control; ", `for p in /usr/bin/squashfuse /usr/bin/squashfuse_ll; do [ ! -e $p ] || mount --bind /dev/null $p; done; `

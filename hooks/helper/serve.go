@@ -35,7 +35,7 @@ type server struct {
 }
 
 // startServer starts a process that becomes the server as the job's user, who alone may
-// read the image on storage that refuses root. It is in a session of its own, in the node's
+// read the image on storage that refuses root, and who cannot trace it. It is in a session of its own, in the node's
 // mounts and in no cgroup of the job: it is nobody's but the mount's, and ends with that.
 // Where it cannot get into the node's mounts it is in a copy of the step's as they were
 // before; in those with the mount it would keep what it is to end with.
@@ -134,8 +134,12 @@ func serve(args []string) error {
 	if _, err := io.ReadFull(gate, make([]byte, 1)); err != nil {
 		return nil // it was not mounted, which attach tells
 	}
-	if err := errors.Join(gate.Close(), takeIdentity(*uid, *gid, *groups)); err != nil {
+	hidden, err := squashfuse.Hidden(*program)
+	if err = errors.Join(err, gate.Close()); err != nil {
 		return err
 	}
-	return squashfuse.Exec(*program, serveImageFD, serveFuseFD)
+	if err := takeIdentity(*uid, *gid, *groups); err != nil {
+		return errors.Join(err, hidden.Close())
+	}
+	return squashfuse.ExecHidden(hidden, serveImageFD, serveFuseFD)
 }
