@@ -24,6 +24,9 @@ const (
 	serveGateFD
 )
 
+// serveProgramFD is, in the server itself, the program.
+const serveProgramFD = serveGateFD
+
 // serveTime bounds how long the first answer of a server is waited for.
 const serveTime = 4 * time.Second
 
@@ -116,7 +119,7 @@ func (s *server) end() error {
 // giveUp ends a server that was not told to serve.
 func (s *server) giveUp() error { return errors.Join(s.gate.Close(), s.end()) }
 
-// serve is the process that startServer starts.
+// serve is the process that startServer starts: it starts the server, and stays root's.
 func serve(args []string) error {
 	fl := newFlags("serve")
 	program, apart := fl.String("program", "", ""), fl.Bool(strings.TrimLeft(outside.Flag, "-"), false, "")
@@ -138,8 +141,5 @@ func serve(args []string) error {
 	if err = errors.Join(err, gate.Close()); err != nil {
 		return err
 	}
-	if err := takeIdentity(*uid, *gid, *groups); err != nil {
-		return errors.Join(err, hidden.Close())
-	}
-	return squashfuse.ExecHidden(hidden, serveImageFD, serveFuseFD)
+	return watch(hidden, "--uid="+strconv.Itoa(*uid), "--gid="+strconv.Itoa(*gid), "--groups="+*groups, "--program="+*program)
 }
