@@ -12,6 +12,7 @@
 //	open      as the user, child of attach: opens what root may not look at, and
 //	          sets up the loop devices of images
 //	serve     child of attach that outlives it: shows an image where the kernel cannot
+//	server    child of serve: becomes the program that shows it
 //	stage     as root, child of attach that may outlive it: copies an image to the node's disk
 //	activate  as the user, in the first task of a node: environment changes as data
 //	prolog    as root: leaves the job's pin in the run directory
@@ -75,10 +76,10 @@ func Main(args []string, deps Deps) int {
 	switch args[0] + " " + args[1] {
 	case "spank submit":
 		return submitMain(ctx, args[2:], deps)
-	case "spank attach", "spank open", "spank serve":
+	case "spank attach", "spank open", "spank serve", "spank server":
 		// The shim puts node and name before what attach says, and attach passes
 		// on what its child open says.
-		verb := map[string]func([]string) error{"attach": attach, "open": openForRoot, "serve": serve}[args[1]]
+		verb := map[string]func([]string) error{"attach": attach, "open": openForRoot, "serve": serve, "server": becomeServer}[args[1]]
 		if err = verb(args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
