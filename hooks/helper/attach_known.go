@@ -311,15 +311,18 @@ func (o *opening) copied(id string) (*offer, error) {
 	if !slices.Contains(o.have, id) {
 		return nil, nil
 	}
+	// The names that the look for site builds resolves as well: a store that is not mounted
+	// here has no site builds either, and could be taken for one in which nothing was built.
+	seen := filepath.Join(o.root, "meta")
 	if o.group != "" {
-		// The names that the look for site builds resolves as well.
-		_, err := os.Stat(filepath.Join(o.root, "meta", id))
-		if errors.Is(err, os.ErrPermission) {
-			return nil, notOfGroup("the job's environment", o.group)
-		}
-		if err != nil {
-			return nil, nil // looking for it in the store says why
-		}
+		seen = filepath.Join(seen, id)
+	}
+	_, err := os.Stat(seen)
+	if errors.Is(err, os.ErrPermission) && o.group != "" {
+		return nil, notOfGroup("the job's environment", o.group)
+	}
+	if err != nil {
+		return nil, nil // looking for it in the store says why
 	}
 	return &offer{ID: id, Copied: true}, nil
 }

@@ -4,7 +4,6 @@ package clustertest
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"time"
@@ -24,10 +23,7 @@ func (c *cluster) cmdPrivateTmp(ts *testscript.TestScript, neg bool, args []stri
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: private-tmp NODE before|after step|task")
 	}
-	lib := filepath.Join(c.bin, "privatetmp.so")
-	if out, err := exec.Command("cc", "-shared", "-fPIC", "-o", lib, filepath.Join(c.root, "slurm/clustertest/testdata/spank/privatetmp.c")).CombinedOutput(); err != nil {
-		ts.Fatalf("%s: %v", out, err)
-	}
+	lib := c.spankPlugin(ts, "privatetmp")
 	line := "required " + lib + " " + args[2] + "\n"
 	c.change(ts, c.plugstack(args[0]), func(text string) string {
 		text = regexp.MustCompile(`(?m)^.*privatetmp\.so.*\n`).ReplaceAllString(text, "")

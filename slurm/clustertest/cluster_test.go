@@ -35,6 +35,7 @@ type cluster struct {
 	suite                                            string // "" or the Debian release the cluster runs from
 	delivery                                         image.Delivery
 	local                                            bool // nodes keep copies of images
+	squash                                           bool // the nodes\' store refuses root
 	env                                              []string
 	mixed                                            mixedServer
 	// trees are what the nodes are between the stories that run now (mixedTrees); nil =
@@ -64,6 +65,7 @@ func startCluster() (*cluster, error) {
 		aarch64:  os.Getenv("HPCENV_TEST_AARCH64") != "no",
 		delivery: cmp.Or(image.Delivery(os.Getenv("HPCENV_TEST_DELIVERY")), image.ClusterDefault),
 		local:    os.Getenv("HPCENV_TEST_LOCAL") == "yes",
+		squash:   os.Getenv("HPCENV_TEST_SQUASH") == "yes",
 	}
 	if err := c.devcluster("stop", "--purge").Run(); err != nil {
 		return nil, fmt.Errorf("stopping an earlier cluster: %w", err)
@@ -92,7 +94,7 @@ func startCluster() (*cluster, error) {
 	for _, g := range []string{"n1:gpu:8", "n2:gpu:8"} {
 		args = append(args, "--gres", g)
 	}
-	if os.Getenv("HPCENV_TEST_SQUASH") == "yes" {
+	if c.squash {
 		// On every node the store refuses root, as an NFS export with root_squash does.
 		if err := installPrograms(c.storeBin(), []string{"root-squash"}); err != nil {
 			return c, err

@@ -167,10 +167,16 @@ func (c *cluster) cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 		serve = append(serve, c.stuckFile(node))
 		ts.Defer(func() { ts.Check(os.RemoveAll(c.stuckFile(node))) })
 	}
-	sh := "mkdir -p " + real + " && mount --bind " + c.nodeStore + " " + real
+	sh := "mkdir -p " + real + " && mount --bind " + c.servedStore(node) + " " + real
 	if out, err := c.onNode(node, "sh", "-c", sh).CombinedOutput(); err != nil {
 		ts.Fatalf("%s: %v", out, err)
 	}
+	mounts := func() (int, error) {
+		out, err := c.onNode(node, "cat", "/proc/self/mounts").Output()
+		return strings.Count(string(out), " "+c.nodeStore+" fuse"), err
+	}
+	before, err := mounts()
+	ts.Check(err)
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := c.onNode(node, serve...)
 	cmd.Stderr = os.Stderr
@@ -189,9 +195,17 @@ func (c *cluster) cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
-		out, err := c.onNode(node, "grep", "-c", " "+c.nodeStore+" fuse", "/proc/self/mounts").Output()
-		return err == nil && strings.TrimSpace(string(out)) != "0", nil
+		now, err := mounts()
+		return now > before, err
 	}))
+}
+
+// servedStore is where root on a node sees the store's directory itself.
+func (c *cluster) servedStore(node string) string {
+	if c.squash {
+		return filepath.Join(c.state, "nodes", node, "private/store")
+	}
+	return c.nodeStore
 }
 
 // stuckFile is what file system "stuck" on a node does not answer.

@@ -3,7 +3,7 @@
 package clustertest
 
 import (
-	"os/exec"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -33,10 +33,7 @@ func (c *cluster) cmdPyxis(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: pyxis before|after")
 	}
-	lib := filepath.Join(c.bin, "spank_pyxis.so")
-	if out, err := exec.Command("cc", "-shared", "-fPIC", "-o", lib, filepath.Join(c.root, "slurm/clustertest/testdata/spank/pyxis.c")).CombinedOutput(); err != nil {
-		ts.Fatalf("%s: %v", out, err)
-	}
+	lib := c.spankPlugin(ts, "pyxis")
 	files, err := filepath.Glob(filepath.Join(c.state, "nodes/n*/etc/plugstack.conf"))
 	ts.Check(err)
 	line := "required " + lib + "\n"
@@ -48,4 +45,20 @@ func (c *cluster) cmdPyxis(ts *testscript.TestScript, neg bool, args []string) {
 			return text + line
 		})
 	}
+}
+
+// spankPlugin makes a plugin of testdata/spank for the Slurm of the cluster and returns
+// its path, spank_NAME.so.
+func (c *cluster) spankPlugin(ts *testscript.TestScript, name string) string {
+	source, err := os.Open(filepath.Join(c.root, "slurm/clustertest/testdata/spank", name+".c"))
+	ts.Check(err)
+	lib := filepath.Join(c.bin, "spank_"+name+".so")
+	cmd := c.command("cc", "-shared", "-fPIC", "-o", lib, "-x", "c", "-")
+	cmd.Stdin = source
+	out, err := cmd.CombinedOutput()
+	ts.Check(source.Close())
+	if err != nil {
+		ts.Fatalf("%s: %v", out, err)
+	}
+	return lib
 }

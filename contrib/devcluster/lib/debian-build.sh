@@ -4,7 +4,7 @@
 
 ROOT_PACKAGES=slurmd,slurm-client,munge,python3-minimal,strace,procps,iproute2
 # The root from which a whole cluster runs.
-ROOT_PACKAGES_CLUSTER=slurmctld,libslurm-dev,squashfs-tools,bubblewrap,fuse3,gcc,libc6-dev,make,file,binutils,hyperfine,ca-certificates
+ROOT_PACKAGES_CLUSTER=slurmctld,libslurm-dev,squashfs-tools,bubblewrap,squashfuse,fuse3,gcc,libc6-dev,make,file,binutils,hyperfine,ca-certificates
 
 # root_make SUITE ARCH ROOT LOCK: makes ROOT, or nothing at all.
 root_make() {

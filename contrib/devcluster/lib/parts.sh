@@ -156,9 +156,11 @@ CONF
 }
 
 node_start() {
+	local cpu
 	mkdir -p "$STATE/spool/$1"
 	if [ "$CONTAINER_TMPFS" = yes ]; then
-		SPACE_ON_CPU=(taskset --cpu-list "$(ns_cpu_find)")
+		cpu=$(ns_cpu_find) || exit
+		SPACE_ON_CPU=(taskset --cpu-list "$cpu")
 	fi
 	space_start "$1" node
 	SPACE_ON_CPU=()

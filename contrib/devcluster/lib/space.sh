@@ -20,16 +20,19 @@ cpus_allowed() {
 }
 
 # A CPU on which a node's namespace must be made so that job_container/tmpfs
-# works in it (see ns-probe.sh); any on most kernels.
+# works in it (see ns-probe.sh); any on most kernels. Each CPU may fail once when one
+# begins a new batch of ids between two looks, so they are asked again.
 ns_cpu_find() {
 	local cpu cpus
 	mapfile -t cpus < <(cpus_allowed)
-	for cpu in "${cpus[@]}"; do
-		if taskset --cpu-list "$cpu" unshare --mount --propagation private \
-			"$HERE/ns-probe.sh" "${cpus[@]}"; then
-			printf '%s' "$cpu"
-			return 0
-		fi
+	for _ in 1 2 3 4 5; do
+		for cpu in "${cpus[@]}"; do
+			if taskset --cpu-list "$cpu" unshare --mount --propagation private \
+				"$HERE/ns-probe.sh" "${cpus[@]}"; then
+				printf '%s' "$cpu"
+				return 0
+			fi
+		done
 	done
 	die "this kernel lets no namespace hold a younger one: --container-tmpfs does not work here"
 }
