@@ -11,7 +11,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/activation"
@@ -247,6 +249,9 @@ func short(digest string) string {
 func orUnknown(path string) string {
 	if path == "" {
 		return "the lock"
+	}
+	if strings.ContainsFunc(path, unicode.IsControl) {
+		return strconv.Quote(path) // it would look like lines of ours
 	}
 	return path
 }
