@@ -92,6 +92,7 @@
 //	internal/munge           credentials of the site's MUNGE; mungetest
 //	internal/nearest         what somebody meant who misspelled a name
 //	internal/remember        what a user's own commands found out, kept
+//	internal/plain           text of others without control characters
 //	internal/shellword       arguments that can be copied into a shell
 //	internal/version         what this program is called
 //

@@ -90,6 +90,32 @@ func TestAttachFuseKilled(t *testing.T) {
 	s.ended(t)
 }
 
+// The user, whose process the server is, does not get into it: it is outside of the step.
+func TestAttachFuseNotTraced(t *testing.T) {
+	s := newFuseStore(t)
+	s.args = append(s.args, "--fuse=only")
+	out, err := s.inNamespace("image=" + s.image + "; " + findServer + `p=$(server); user="setpriv --reuid 12345 --regid 12346 --clear-groups"
+		$user sleep 9 & own=$!; sleep 0.2; for pid in $own $p; do $user dd if=/proc/$pid/mem of=/dev/null count=0 2>/dev/null && echo in $pid; $user ls /proc/$pid/fd >/dev/null 2>&1 && echo fds $pid; done; kill $own; echo own $own`)
+	fields := strings.Fields(out)
+	if err != nil || len(fields) != 6 || fields[1] != fields[5] || fields[3] != fields[5] {
+		t.Errorf("%v: %s", err, out)
+	}
+	s.ended(t)
+}
+
+// A server that its user stops is ended: else it would outlive its mount, and who waits for
+// its answer the job.
+func TestAttachFuseStopped(t *testing.T) {
+	s := newFuseStore(t)
+	s.args = append(s.args, "--fuse=only", "--shared")
+	out, err := s.inNamespace("image=" + s.image + "; " + findServer + `p=$(server); setpriv --reuid 12345 --regid 12346 --clear-groups kill -STOP $p
+		n=0; while [ -n "$(server)" ] && [ $n -lt 300 ]; do sleep 0.02; n=$((n+1)); done; cat "$root/` + testID + `/what" 2>&1; attach "$@" && cat "$root/` + testID + `/what"; setpriv --reuid 12345 --regid 12346 --clear-groups kill -STOP $(server)`)
+	if err != nil || !strings.HasSuffix(out, "not connected\nimage") {
+		t.Errorf("%v: %s", err, out)
+	}
+	s.ended(t)
+}
+
 // What follows when the kernel cannot: squashfuse, the tree, a refusal that names all.
 func TestAttachFallback(t *testing.T) {
 	const noLoop, noProgram = "mount --bind /dev/null /dev/loop-control; ", `for p in /usr/bin/squashfuse /usr/bin/squashfuse_ll; do [ ! -e $p ] || mount --bind /dev/null $p; done; `

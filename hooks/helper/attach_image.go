@@ -47,7 +47,7 @@ func (f *attachFlags) mountOne(c *opener, one *offer, file *os.File, first bool)
 			return err
 		}
 	}
-	unlock, err := f.lockNode(lockOf(one.ID))
+	unlock, err := f.lockImage(one.ID)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (f *attachFlags) mountOne(c *opener, one *offer, file *os.File, first bool)
 
 // makeRoot covers the prefix root with a small file system of this namespace's own.
 func (f *attachFlags) makeRoot() error {
-	unlock, err := f.lockNode(rootLock)
+	unlock, err := f.lockNode(rootLock, f.end)
 	if err != nil {
 		return err
 	}

@@ -79,11 +79,13 @@ func (s *imageStore) watch(t *testing.T) (w *watched, stop func()) {
 	if err := srv.WaitMount(); err != nil {
 		t.Fatal(err)
 	}
-	return w, func() {
+	stop = sync.OnceFunc(func() {
 		if err := srv.Unmount(); err != nil {
 			t.Error(err)
 		}
-	}
+	})
+	t.Cleanup(stop)
+	return w, stop
 }
 
 // activateAs is a line of shell that activates as the user and prints the result.
@@ -146,12 +148,12 @@ func TestKnownCopyAsksLittle(t *testing.T) {
 			s.args = append(s.args, "--local="+filepath.Join(s.base, "copies"), "--local-memory")
 			launch := func() (string, []string) {
 				w, stop := s.watch(t)
-				defer stop()
 				out, err := s.inNamespace(s.activateAs(wire(t, p)) + "; cat $root/" + testID + "/what; grep -c squashfs /proc/self/mountinfo")
 				if err != nil || !strings.Contains(out, "set=FROM_MANIFEST=yes") || !strings.HasSuffix(out, "image1\n") || strings.Contains(out, "warning") {
 					t.Fatalf("%v: %s", err, out)
 				}
 				s.freed(t)
+				stop() // nothing is noted any more
 				return out, w.seen
 			}
 			first, asked := launch()
@@ -172,8 +174,7 @@ func TestKnownCopyAsksLittle(t *testing.T) {
 			}
 			// Who is no member gets nothing of the copy.
 			s.replaceArg(t, "--gid=", "12399")
-			_, stop := s.watch(t)
-			defer stop()
+			s.watch(t)
 			out, err := s.inNamespace("echo attached")
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) || exit.ExitCode() != api.ExitUnreachable || !strings.Contains(out, "members of group 12346 only") {

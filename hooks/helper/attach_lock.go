@@ -29,10 +29,33 @@ func lockOf(id string) int64 {
 	return 1 + int64(n)
 }
 
+// imageWait bounds how long a step waits for another that is at the same image. The other
+// has to wait for processes of its user's, which that user may stop: it must not keep
+// anybody's step from starting. Without the lock an image gets a second loop device at
+// worst.
+const imageWait = 1500 * time.Millisecond
+
+// lockImage is lockNode for what is done with an environment's image. Whoever waits too
+// long goes on without the lock.
+func (f *attachFlags) lockImage(id string) (unlock func(), err error) {
+	end := time.Now().Add(imageWait)
+	if end.After(f.end) {
+		end = f.end
+	}
+	unlock, err = f.lockNode(lockOf(id), end)
+	if errors.Is(err, errLocked) {
+		return func() {}, nil
+	}
+	return unlock, err
+}
+
+// errLocked: another attach has the lock, and kept it to the end.
+var errLocked = errors.New("another step on this node is at it")
+
 // lockNode lets one attach at a time of this node be at something, which place stands for:
 // a byte of one file that is always empty, so that no lock leaves anything behind. A lock
-// goes with its holder, however that ends.
-func (f *attachFlags) lockNode(place int64) (unlock func(), err error) {
+// goes with its holder, however that ends. Class errLocked: it was not to be had until end.
+func (f *attachFlags) lockNode(place int64, end time.Time) (unlock func(), err error) {
 	runDir := f.runDir
 	if runDir == "" {
 		runDir = DefaultRunDir
@@ -60,8 +83,8 @@ func (f *attachFlags) lockNode(place int64) (unlock func(), err error) {
 		if !busy {
 			return fail(errors.Join(fmt.Errorf("%s: %w", l.Name(), err), l.Close()))
 		}
-		if time.Now().After(f.end) {
-			return nil, errors.Join(refuse(api.ExitUnreachable, "another step on this node has been attaching the same environment for more than %s: the storage that it lies on may not answer; next: exclude the node (--exclude) and tell the administrator", attachTime),
+		if time.Now().After(end) {
+			return nil, errors.Join(refuse(api.ExitUnreachable, "attaching the environment: %w, and has been until there was no time left; next: exclude the node (--exclude) and tell the administrator", errLocked),
 				l.Close())
 		}
 	}

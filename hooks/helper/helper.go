@@ -12,6 +12,7 @@
 //	open      as the user, child of attach: opens what root may not look at, and
 //	          sets up the loop devices of images
 //	serve     child of attach that outlives it: shows an image where the kernel cannot
+//	server    child of serve: becomes the program that shows it
 //	stage     as root, child of attach that may outlive it: copies an image to the node's disk
 //	activate  as the user, in the first task of a node: environment changes as data
 //	prolog    as root: leaves the job's pin in the run directory
@@ -36,6 +37,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/hooks/staging"
+	"github.com/hpcenv/hpcenv/internal/plain"
 )
 
 // Deps are what the program that links this package supplies.
@@ -75,12 +77,12 @@ func Main(args []string, deps Deps) int {
 	switch args[0] + " " + args[1] {
 	case "spank submit":
 		return submitMain(ctx, args[2:], deps)
-	case "spank attach", "spank open", "spank serve":
+	case "spank attach", "spank open", "spank serve", "spank server":
 		// The shim puts node and name before what attach says, and attach passes
 		// on what its child open says.
-		verb := map[string]func([]string) error{"attach": attach, "open": openForRoot, "serve": serve}[args[1]]
+		verb := map[string]func([]string) error{"attach": attach, "open": openForRoot, "serve": serve, "server": becomeServer}[args[1]]
 		if err = verb(args[2:]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
+			fmt.Fprintln(plain.Writer{W: os.Stderr}, err)
 		}
 		return exitCode(err)
 	case "spank stage":
@@ -114,7 +116,7 @@ func Main(args []string, deps Deps) int {
 // report prints err after a label and returns its exit code.
 func report(w io.Writer, label string, err error) int {
 	if err != nil {
-		fmt.Fprintf(w, "%s: %s\n", label, strings.ReplaceAll(err.Error(), "; next: ", "\nnext: "))
+		fmt.Fprintf(plain.Writer{W: w}, "%s: %s\n", label, strings.ReplaceAll(err.Error(), "; next: ", "\nnext: "))
 	}
 	return exitCode(err)
 }

@@ -24,6 +24,9 @@ const (
 	serveGateFD
 )
 
+// serveProgramFD is, in the server itself, the program.
+const serveProgramFD = serveGateFD
+
 // serveTime bounds how long the first answer of a server is waited for.
 const serveTime = 4 * time.Second
 
@@ -35,7 +38,7 @@ type server struct {
 }
 
 // startServer starts a process that becomes the server as the job's user, who alone may
-// read the image on storage that refuses root. It is in a session of its own, in the node's
+// read the image on storage that refuses root, and who cannot trace it. It is in a session of its own, in the node's
 // mounts and in no cgroup of the job: it is nobody's but the mount's, and ends with that.
 // Where it cannot get into the node's mounts it is in a copy of the step's as they were
 // before; in those with the mount it would keep what it is to end with.
@@ -116,7 +119,7 @@ func (s *server) end() error {
 // giveUp ends a server that was not told to serve.
 func (s *server) giveUp() error { return errors.Join(s.gate.Close(), s.end()) }
 
-// serve is the process that startServer starts.
+// serve is the process that startServer starts: it starts the server, and stays root's.
 func serve(args []string) error {
 	fl := newFlags("serve")
 	program, apart := fl.String("program", "", ""), fl.Bool(strings.TrimLeft(outside.Flag, "-"), false, "")
@@ -134,8 +137,9 @@ func serve(args []string) error {
 	if _, err := io.ReadFull(gate, make([]byte, 1)); err != nil {
 		return nil // it was not mounted, which attach tells
 	}
-	if err := errors.Join(gate.Close(), takeIdentity(*uid, *gid, *groups)); err != nil {
+	hidden, err := squashfuse.Hidden(*program)
+	if err = errors.Join(err, gate.Close()); err != nil {
 		return err
 	}
-	return squashfuse.Exec(*program, serveImageFD, serveFuseFD)
+	return watch(hidden, "--uid="+strconv.Itoa(*uid), "--gid="+strconv.Itoa(*gid), "--groups="+*groups, "--program="+*program)
 }

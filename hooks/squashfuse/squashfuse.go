@@ -51,8 +51,13 @@ func Mount(fuse *os.File, name, target string, uid, gid int) error {
 // Exec becomes the program, which serves the image and /dev/fuse of these descriptors. They
 // must not be closed by exec. It returns only with an error.
 func Exec(program string, image, fuse int) error {
+	return become(program, program, image, fuse)
+}
+
+// become executes the file at path, under a program's name.
+func become(path, program string, image, fuse int) error {
 	argv := []string{program, "-f", fmt.Sprintf("/proc/self/fd/%d", image), fmt.Sprintf("/dev/fd/%d", fuse)}
-	return &fs.PathError{Op: "exec", Path: program, Err: unix.Exec(program, argv, []string{"PATH=/usr/bin:/bin"})}
+	return &fs.PathError{Op: "exec", Path: program, Err: unix.Exec(path, argv, []string{"PATH=/usr/bin:/bin"})}
 }
 
 // Ended tells whether an error of a mounted path says that its program has ended.

@@ -11,10 +11,10 @@
 //     a link of anybody else is refused, not used.
 //   - HASH.sqfs is a copy, 0444; HASH.json what its file was when it was finished (inode,
 //     size, time of last change), and by its own time when it was last used; HASH.part a
-//     copy in the making; HASH.lock who makes it; room.lock who decides what leaves. What
-//     has no HASH.json, or another inode, size or time of change than there, is not used:
-//     it is made again. Damage by the disk itself, later than the copying, changes none of
-//     these and is not seen.
+//     copy in the making; HASH.lock who makes it; turn-N.lock who is one of the few that
+//     copy at once; room.lock who decides what leaves. What has no HASH.json, or another
+//     inode, size or time of change than there, is not used: it is made again. Damage by
+//     the disk itself, later than the copying, changes none of these and is not seen.
 //   - PART-ID.env says which copy is an environment's, PART being a digest of the store's part and
 //     the platform; PART-ID.texts what a launch would read of it, PART-HASH.act what a
 //     project's manifest adds. They go with the copy, or as the oldest of many.

@@ -44,7 +44,7 @@ func (c *Config) get(d *dir, source *os.File, rec *image.Record, command []strin
 		return nil, err
 	}
 	if memory && !c.Memory {
-		return nil, fmt.Errorf("%w: %s", ErrMemory, c.Dir)
+		return nil, fmt.Errorf("%w: %s (local_memory=yes in plugstack.conf allows it)", ErrMemory, c.Dir)
 	}
 	for end := time.Now().Add(c.Wait); ; time.Sleep(5 * time.Millisecond) {
 		f, err := d.find(rec.SHA256, rec.Size)
@@ -62,7 +62,10 @@ func (c *Config) get(d *dir, source *os.File, rec *image.Record, command []strin
 			return nil, err
 		}
 		if lock != nil {
-			err = c.start(d, source, rec, lock, end, command)
+			turn, err := d.turn()
+			if err == nil && turn != nil {
+				err = errors.Join(c.start(d, source, rec, []*os.File{lock, turn}, end, command), turn.Close())
+			}
 			if err = errors.Join(err, lock.Close()); err != nil {
 				return nil, err
 			}
@@ -73,9 +76,24 @@ func (c *Config) get(d *dir, source *os.File, rec *image.Record, command []strin
 	}
 }
 
-// start has a process make the copy, and waits for it until end. The lock is the
-// process's, too, and outlasts this one.
-func (c *Config) start(d *dir, source *os.File, rec *image.Record, lock *os.File, end time.Time, command []string) error {
+// atOnce bounds how many copiers a node has, whatever launches ask for: they are root's, and
+// no job's limits hold for them.
+const atOnce = 4
+
+// turn is one of the locks that copiers have; nil = all are at work.
+func (d *dir) turn() (*os.File, error) {
+	for i := range atOnce {
+		f, err := d.tryLock(fmt.Sprintf("turn-%d%s", i, lockSuffix))
+		if f != nil || err != nil {
+			return f, err
+		}
+	}
+	return nil, nil
+}
+
+// start has a process make the copy, and waits for it until end. The locks are the
+// process's, too, and outlast this one.
+func (c *Config) start(d *dir, source *os.File, rec *image.Record, locks []*os.File, end time.Time, command []string) error {
 	// It was finished between looking and locking.
 	if f, err := d.find(rec.SHA256, rec.Size); f != nil || err != nil {
 		if f != nil {
@@ -89,7 +107,7 @@ func (c *Config) start(d *dir, source *os.File, rec *image.Record, lock *os.File
 	}
 	cmd := exec.Command(command[0], append(command[1:], "--sha256="+rec.SHA256, "--size="+strconv.FormatInt(rec.Size, 10), "--budget="+strconv.FormatInt(c.Budget, 10))...)
 	cmd.Env, cmd.Dir, cmd.Stderr = []string{}, "/", theirs
-	cmd.ExtraFiles = []*os.File{source, d.File, lock}
+	cmd.ExtraFiles = append([]*os.File{source, d.File}, locks...)
 	// In a session of its own: what ends the launch does not end it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()
@@ -130,7 +148,7 @@ func (s *said) Error() string { return s.text }
 func (s *said) Unwrap() error { return s.class }
 
 // Copy is the copier: descriptor 3 is the image as the user opened it, 4 the directory, 5
-// the lock. It returns the exit code.
+// the digest's lock, 6 the one of its turn. It returns the exit code.
 func Copy(args []string) int {
 	fl := flag.NewFlagSet("stage", flag.ContinueOnError)
 	j := &job{source: os.NewFile(3, "source"), d: &dir{os.NewFile(4, "copies")}}
@@ -149,7 +167,7 @@ func Copy(args []string) int {
 	// It may execute the program again, with the same descriptors. What it could not leave
 	// hinders nothing: killed, it leaves a part that the next removes.
 	stays := outside.Leave(*apart)
-	for _, fd := range []int{3, 4, 5} {
+	for _, fd := range []int{3, 4, 5, 6} {
 		syscall.CloseOnExec(fd)
 	}
 	err := j.make()

@@ -134,3 +134,17 @@ void attach_apart(spank_t sp, const struct node *n)
 	failed(n, CODE_FAILED, why);
 	n->region->attach = 1;
 }
+
+/* attach_within is attach_run in the mounts of the job, which the calling task
+ * is in. Where Slurm gives jobs none, they are the node's own: everybody would
+ * see what is mounted there, and nothing would take it away. */
+void attach_within(spank_t sp, const struct node *n)
+{
+	if (!n->mounts || n->mounts != mounts_which()) {
+		attach_run(sp, n);
+		return;
+	}
+	failed(n, CODE_UNREACHABLE, "mount=job in plugstack.conf needs mounts that Slurm gives each job (JobContainerType=job_container/tmpfs), "
+				    "and this job has none of its own; next: exclude the node (--exclude) and tell the administrator, who may choose mount=step");
+	n->region->attach = 1;
+}

@@ -159,6 +159,7 @@ struct node {
 	char name[256];    /* this node's */
 	bool off;          /* the off file is there: nothing is run, tasks are refused */
 	char reason[256];  /* its first line */
+	unsigned long long mounts; /* namespace of the slurmstepd before it is in the job's */
 	struct region *region;
 };
 
@@ -170,11 +171,13 @@ void node_end(spank_t sp, struct node *n);
 /* attach.c, activate.c */
 void attach_run(spank_t sp, const struct node *n);
 void attach_apart(spank_t sp, const struct node *n);
+void attach_within(spank_t sp, const struct node *n);
 int activate_run(spank_t sp, const struct node *n);
 int activate_apply(spank_t sp, const struct node *n);
 
 /* mounts.c */
 int mounts_private(void);
+unsigned long long mounts_which(void);
 
 /* refuse.c, verdict.c: how a step that cannot run ends. */
 void refuse(const struct node *n, int code, const char *message) __attribute__((noreturn));

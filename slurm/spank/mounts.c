@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 
 #include "hpcenv.h"
 
@@ -16,4 +17,12 @@ int mounts_private(void)
 	if (mount("none", "/", NULL, MS_REC | MS_SLAVE, NULL))
 		return errno;
 	return 0;
+}
+
+/* mounts_which tells mount namespaces apart; 0: it cannot be known. */
+unsigned long long mounts_which(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/mnt", &st) ? 0 : st.st_ino;
 }

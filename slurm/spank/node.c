@@ -106,6 +106,7 @@ void node_begin(spank_t sp, const struct config *c, struct node *n)
 	 * step's own job stands above an inherited pin. */
 	n->alone = c->mount != MOUNT_STEP && of_group(n);
 	n->attach_wanted = n->alone || (c->mount != MOUNT_HOST && (!pin || strncmp(pin, "1:own:", 6) || job_has_file(n)));
+	n->mounts = mounts_which();
 	if (n->attach_wanted && c->mount == MOUNT_STEP)
 		attach_apart(sp, n);
 }
@@ -123,7 +124,7 @@ int node_task_privileged(spank_t sp, struct node *n)
 	if (n->alone && !n->region->attach_code)
 		attach_apart(sp, n);
 	else if (!n->region->attach)
-		attach_run(sp, n);
+		attach_within(sp, n);
 	n->here = !n->region->attach_code;
 	region_unlock(n->region);
 	return 0;

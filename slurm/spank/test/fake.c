@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fake.h"
 
@@ -162,6 +163,13 @@ void slurm_info(const char *format, ...)
 	vsnprintf(fake.log + len, sizeof(fake.log) - len - 1, format, ap);
 	va_end(ap);
 	strcat(fake.log, "\n");
+}
+
+unsigned long long mounts_which(void)
+{
+	if (!fake.slurmstepd)
+		fake.slurmstepd = getpid();
+	return getpid() == fake.slurmstepd || fake.no_job_mounts ? 1 : 2;
 }
 
 int mounts_private(void)

@@ -16,6 +16,8 @@ struct fake {
 	int control_count;
 	char errors[8192]; /* what slurm_error printed */
 	char log[8192];    /* what slurm_info logged */
+	bool no_job_mounts; /* tasks are in the same mounts as the slurmstepd that began */
+	pid_t slurmstepd;  /* which asked for its mounts first */
 	int mounts;        /* calls of mounts_private */
 	int mounts_rc;
 };

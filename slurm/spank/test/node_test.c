@@ -83,6 +83,17 @@ static void mount_job(void)
 	CHECK_HAS(helper_log(), " --shared --delivery=tree --fuse=no ");
 }
 
+/* Where Slurm gives jobs no mounts, nothing is put into the node's own. */
+static void mount_job_without(void)
+{
+	arguments("mount=job", NULL);
+	fake.no_job_mounts = true;
+	begin("1:tree:{}");
+	CHECK(run_tasks(3, "") == CODE_UNREACHABLE);
+	CHECK(said_once("mount=job in plugstack.conf needs mounts that Slurm gives each job"));
+	CHECK(!helper_calls("attach"));
+}
+
 static void mount_host(void)
 {
 	arguments("mount=host", NULL);
@@ -333,6 +344,7 @@ const struct test tests_node[] = {
 	{ "node: batch step, a user's own store", batch },
 	{ "node: a step from outside reads the job's file", job_file },
 	{ "node: mount=job", mount_job },
+	{ "node: mount=job, and jobs have no mounts", mount_job_without },
 	{ "node: mount=host", mount_host },
 	{ "node: a group's environment, for a step", group_step },
 	{ "node: a group's environment, for tasks", group_tasks },
