@@ -11,7 +11,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/envs/activation"
@@ -200,7 +202,7 @@ func locate(p *pin.Pin, store, prefixRoot string) (*place, error) {
 	} else if errors.Is(err, fs.ErrNotExist) && pl.meta.Image != nil && p.Store != "" {
 		return nil, refuse(api.ExitUnreachable, "%s is in your own store as an image only, and of a user's own store only trees are used in jobs: %w; next: `hpcenv prepare --delivery both`, then submit again", what, err)
 	} else if has, imageErr := files.HasImage(p.ID, platform); has && imageErr == nil && errors.Is(err, fs.ErrNotExist) {
-		return nil, refuse(api.ExitUnreachable, "%s %w at %s here: %w; next: use it in the steps of a job (srun), or with hpcenv run or hpcenv shell; if this is a step, the administrator checks mount= in plugstack.conf", what, errNotMounted, prefix, err)
+		return nil, refuse(api.ExitUnreachable, "%s %w at %s here: %w; next: use it in the steps of a job (srun), or with hpcenv run or hpcenv shell; if this is a step, the administrator checks mount= in plugstack.conf (mount=host shows trees only: delivery tree or both of hpcenvd)", what, errNotMounted, prefix, err)
 	} else if err != nil {
 		return nil, refuse(api.ExitUnreachable, "%s is in the store, but not at %s on this node: %w; next: the administrator checks mount= in plugstack.conf and the mount at %s", what, prefix, err, prefixRoot)
 	}
@@ -247,6 +249,9 @@ func short(digest string) string {
 func orUnknown(path string) string {
 	if path == "" {
 		return "the lock"
+	}
+	if strings.ContainsFunc(path, unicode.IsControl) {
+		return strconv.Quote(path) // it would look like lines of ours
 	}
 	return path
 }

@@ -37,6 +37,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/hooks/staging"
+	"github.com/hpcenv/hpcenv/internal/plain"
 )
 
 // Deps are what the program that links this package supplies.
@@ -81,7 +82,7 @@ func Main(args []string, deps Deps) int {
 		// on what its child open says.
 		verb := map[string]func([]string) error{"attach": attach, "open": openForRoot, "serve": serve, "server": becomeServer}[args[1]]
 		if err = verb(args[2:]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
+			fmt.Fprintln(plain.Writer{W: os.Stderr}, err)
 		}
 		return exitCode(err)
 	case "spank stage":
@@ -115,7 +116,7 @@ func Main(args []string, deps Deps) int {
 // report prints err after a label and returns its exit code.
 func report(w io.Writer, label string, err error) int {
 	if err != nil {
-		fmt.Fprintf(w, "%s: %s\n", label, strings.ReplaceAll(err.Error(), "; next: ", "\nnext: "))
+		fmt.Fprintf(plain.Writer{W: w}, "%s: %s\n", label, strings.ReplaceAll(err.Error(), "; next: ", "\nnext: "))
 	}
 	return exitCode(err)
 }

@@ -44,7 +44,7 @@ func (c *Config) get(d *dir, source *os.File, rec *image.Record, command []strin
 		return nil, err
 	}
 	if memory && !c.Memory {
-		return nil, fmt.Errorf("%w: %s", ErrMemory, c.Dir)
+		return nil, fmt.Errorf("%w: %s (local_memory=yes in plugstack.conf allows it)", ErrMemory, c.Dir)
 	}
 	for end := time.Now().Add(c.Wait); ; time.Sleep(5 * time.Millisecond) {
 		f, err := d.find(rec.SHA256, rec.Size)

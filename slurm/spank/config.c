@@ -98,7 +98,7 @@ void config_parse(struct config *c, int ac, char **av)
 			set_mount(c, av[i], value);
 		} else if (len == 10 && !strncmp(av[i], "local_size", len)) {
 			if (!number(value, 1, INT64_MAX, &n))
-				bad(c, av[i], "must be a number of bytes");
+				bad(c, av[i], "must be a number of bytes, without a unit");
 			else
 				c->local_size = value;
 		} else if (len == 10 && !strncmp(av[i], "local_fail", len)) {

@@ -48,7 +48,7 @@ static const char *meaning(int code)
 	case CODE_NOT_READY:
 		return "a node was not ready in time";
 	case CODE_UNREACHABLE:
-		return "a node cannot reach the store or the helper";
+		return "a node could not attach it";
 	}
 	return "a node could not activate the environment";
 }

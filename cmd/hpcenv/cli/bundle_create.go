@@ -19,6 +19,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/service"
 	"github.com/hpcenv/hpcenv/envs/bundle"
+	"github.com/hpcenv/hpcenv/internal/plain"
 )
 
 type bundleFlags struct {
@@ -275,7 +276,7 @@ func openArchive(path string) (io.ReadCloser, int64, error) {
 }
 
 func (a *app) bundleWritten(b bundleFacts) error {
-	w := plain{a.stderr}
+	w := plain.Writer{W: a.stderr}
 	for _, s := range b.Skipped {
 		fmt.Fprintln(w, s)
 	}

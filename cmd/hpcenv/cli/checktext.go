@@ -13,6 +13,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/hooks/checkup"
 	"github.com/hpcenv/hpcenv/hooks/preflight"
+	"github.com/hpcenv/hpcenv/internal/plain"
 )
 
 // checkWidth is what the lines of a table may be wide, in characters.
@@ -74,7 +75,7 @@ func (a *app) checkText(r *checkResult, all bool) error {
 		}
 		out = named.String()
 	}
-	_, err := io.WriteString(plain{a.stdout}, out) // at once
+	_, err := io.WriteString(plain.Writer{W: a.stdout}, out) // at once
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/internal/plain"
 )
 
 // costText tells how files were placed and what that took.
@@ -61,14 +62,14 @@ func byteCodeText(c *api.ByteCode) string {
 func (a *app) costs(r *api.PrepareResult) {
 	for _, e := range r.Environments {
 		if e.New && e.Cost != nil {
-			fmt.Fprintf(plain{a.stderr}, "  %-12s  %-14s %s\n", e.Name, e.Platform, costText(e.Cost))
+			fmt.Fprintf(plain.Writer{W: a.stderr}, "  %-12s  %-14s %s\n", e.Name, e.Platform, costText(e.Cost))
 		}
 	}
 }
 
 // dryRun prints what would be done.
 func (a *app) dryRun(r *api.PrepareResult, verbose bool) error {
-	w := plain{a.stderr}
+	w := plain.Writer{W: a.stderr}
 	d := r.DryRun
 	if d == nil {
 		return api.Errorf(api.ExitFailed, "hpcenvd did not say what a dry run would do: it is of an older version\nnext: ask the administrator to update hpcenvd")

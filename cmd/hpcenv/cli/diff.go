@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hpcenv/hpcenv/envs/lockinfo"
+	"github.com/hpcenv/hpcenv/internal/plain"
 )
 
 func (a *app) diffCmd() *cobra.Command {
@@ -33,7 +34,7 @@ compared, or what --extra, --group, --no-dev, --package and --python say.`,
 			if a.json {
 				return a.printJSON(d)
 			}
-			return diffText(plain{a.stdout}, d)
+			return diffText(plain.Writer{W: a.stdout}, d)
 		},
 	}
 	a.choice.add(cmd.Flags())

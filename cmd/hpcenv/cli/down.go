@@ -11,8 +11,12 @@ import (
 
 // withoutDaemon ends a prepare whose daemon cannot be reached, which down says.
 // If everything is there already that is no error, as it is none for sbatch;
-// otherwise the error names what is not, where the store can tell.
+// otherwise the error names what is not, where the store can tell. A wrong use of the
+// command is no daemon's absence and stays what it is.
 func (a *app) withoutDaemon(ctx context.Context, req *api.PrepareRequest, down error) error {
+	if service.Classify(down).Code == api.ExitUsage {
+		return down
+	}
 	c, err := a.conf()
 	if err != nil || c.Socket == "" || c.Store == "" {
 		return down

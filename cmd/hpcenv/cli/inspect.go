@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/internal/plain"
 )
 
 func (a *app) inspectCmd() *cobra.Command {
@@ -101,7 +102,7 @@ func narrow(d *api.EnvironmentDetail, platform string) error {
 }
 
 func (a *app) inspectText(d *api.EnvironmentDetail, packages bool) error {
-	w := tabwriter.NewWriter(plain{a.stdout}, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(plain.Writer{W: a.stdout}, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "id\t%s\n", d.ID)
 	for _, p := range d.Platforms {
 		fmt.Fprintf(w, "\nplatform\t%s\n", p.Platform)

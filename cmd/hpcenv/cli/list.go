@@ -20,6 +20,7 @@ import (
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/project"
 	"github.com/hpcenv/hpcenv/hooks/prepared"
+	"github.com/hpcenv/hpcenv/internal/plain"
 	"github.com/hpcenv/hpcenv/internal/shellword"
 )
 
@@ -180,7 +181,7 @@ func (a *app) listTable(envs []api.Environment, path string) error {
 		_, err := fmt.Fprintln(a.stderr, "no environment is prepared yet\nnext: hpcenv prepare")
 		return err
 	}
-	w := tabwriter.NewWriter(plain{a.stdout}, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(plain.Writer{W: a.stdout}, 0, 0, 2, ' ', 0)
 	groups := slices.ContainsFunc(envs, func(e api.Environment) bool { return e.Group != nil })
 	title := "ID\tENVIRONMENT\tPLATFORM\tPACKAGES\tFILES\tSIZE\tDELIVERY\tCREATED\tLOCK"
 	if groups {

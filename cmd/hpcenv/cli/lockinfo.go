@@ -16,6 +16,7 @@ import (
 	"github.com/hpcenv/hpcenv/envs/lockfile"
 	"github.com/hpcenv/hpcenv/envs/lockinfo"
 	"github.com/hpcenv/hpcenv/envs/project"
+	"github.com/hpcenv/hpcenv/internal/plain"
 )
 
 // namesLock tells whether an argument of inspect is a lock file or its
@@ -134,7 +135,7 @@ func (a *app) inspectLock(path, platform string, environments []string) error {
 	if a.json {
 		return a.printJSON(report)
 	}
-	return lockText(plain{a.stdout}, report)
+	return lockText(plain.Writer{W: a.stdout}, report)
 }
 
 // platformNames are the names and subdirs of a lock's Linux platforms, sorted.

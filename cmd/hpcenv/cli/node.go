@@ -15,6 +15,7 @@ import (
 	"github.com/hpcenv/hpcenv/hooks/facts"
 	"github.com/hpcenv/hpcenv/hooks/selection"
 	"github.com/hpcenv/hpcenv/hooks/snapshot"
+	"github.com/hpcenv/hpcenv/internal/plain"
 	"github.com/hpcenv/hpcenv/slurm/hostlist"
 	"github.com/hpcenv/hpcenv/slurm/queries"
 )
@@ -85,7 +86,7 @@ func (a *app) printNodes(ctx context.Context, snap *snapshot.Snapshot, root stri
 }
 
 func (a *app) printNode(v *nodeView) error {
-	w := tabwriter.NewWriter(plain{a.stdout}, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(plain.Writer{W: a.stdout}, 0, 0, 2, ' ', 0)
 	row := func(key, value string) {
 		if value != "" {
 			fmt.Fprintf(w, "%s\t%s\n", key, value)

@@ -14,6 +14,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/hooks/selection"
 	"github.com/hpcenv/hpcenv/hooks/snapshot"
+	"github.com/hpcenv/hpcenv/internal/plain"
 	"github.com/hpcenv/hpcenv/slurm/hostlist"
 	"github.com/hpcenv/hpcenv/slurm/queries"
 )
@@ -108,7 +109,7 @@ func (a *app) printKinds(ctx context.Context, snap *snapshot.Snapshot) error {
 	if a.json {
 		return a.printJSON(list)
 	}
-	w := tabwriter.NewWriter(plain{a.stdout}, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(plain.Writer{W: a.stdout}, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "NODES\tCOUNT\tKIND\tDRIVER\tGLIBC\tPARTITIONS\tSTATES")
 	for _, r := range list {
 		label := r.Label

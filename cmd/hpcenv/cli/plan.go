@@ -14,6 +14,7 @@ import (
 	"github.com/hpcenv/hpcenv/hooks/planning"
 	"github.com/hpcenv/hpcenv/hooks/prepared"
 	"github.com/hpcenv/hpcenv/hooks/selection"
+	"github.com/hpcenv/hpcenv/internal/plain"
 	"github.com/hpcenv/hpcenv/internal/shellword"
 	"github.com/hpcenv/hpcenv/slurm/hostlist"
 	"github.com/hpcenv/hpcenv/slurm/queries"
@@ -276,7 +277,7 @@ func (a *app) matrix(o *planning.Overview, ready func(*selection.Choice) (string
 	if ready == nil {
 		out = a.stderr // part of what prepare tells
 	}
-	w := tabwriter.NewWriter(plain{out}, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(plain.Writer{W: out}, 0, 0, 2, ' ', 0)
 	if ready != nil {
 		fmt.Fprintln(w, "nodes\tkind\tenvironment\tplatform\tready\tbecause")
 	}

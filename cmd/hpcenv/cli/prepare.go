@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -80,6 +81,9 @@ func (a *app) prepare(ctx context.Context, path string, f prepareFlags) error {
 		return err
 	}
 	svc, err := a.writer(f.dryRun)
+	if e := (*api.Error)(nil); errors.As(err, &e) && e.Code == api.ExitUsage {
+		return err // it was not about the daemon
+	}
 	if err != nil {
 		return a.withoutDaemon(ctx, req, err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/service"
 	"github.com/hpcenv/hpcenv/envs/project"
+	"github.com/hpcenv/hpcenv/internal/plain"
 )
 
 // app is what all commands share.
@@ -91,7 +92,7 @@ func (a *app) exit(err error) int {
 	if e.Message == "" {
 		return e.Code
 	}
-	fmt.Fprintf(plain{a.stderr}, "hpcenv: error: %s\n", e.Message)
+	fmt.Fprintf(plain.Writer{W: a.stderr}, "hpcenv: error: %s\n", e.Message)
 	if a.json {
 		type failure struct {
 			Code    int    `json:"code"`

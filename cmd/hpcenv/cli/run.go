@@ -19,6 +19,7 @@ import (
 	"github.com/hpcenv/hpcenv/envs/task"
 	"github.com/hpcenv/hpcenv/hooks/pin"
 	"github.com/hpcenv/hpcenv/hooks/wrapper"
+	"github.com/hpcenv/hpcenv/internal/plain"
 )
 
 // runCmd is `hpcenv run`.
@@ -186,7 +187,7 @@ func (a *app) listTasks(f wrapFlags, named bool) error {
 	if a.json {
 		return a.printJSON(infos)
 	}
-	w := tabwriter.NewWriter(plain{a.stdout}, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(plain.Writer{W: a.stdout}, 0, 0, 2, ' ', 0)
 	if len(infos) > 0 {
 		fmt.Fprintln(w, "TASK\tENVIRONMENTS\tWHAT IT DOES")
 	} else {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/internal/plain"
 )
 
 // siteBuildLines tells of what the site built for an environment.
@@ -120,7 +121,7 @@ func (a *app) buildsTable(builds []api.EnvironmentBuilds) error {
 	if err != nil {
 		return err
 	}
-	w := tabwriter.NewWriter(plain{a.stdout}, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(plain.Writer{W: a.stdout}, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tENVIRONMENT\tPLATFORM\tBUILD\tSTATE\tOVERLAY\tLOG")
 	for _, e := range builds {
 		for _, b := range e.Builds {

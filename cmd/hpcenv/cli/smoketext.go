@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/hpcenv/hpcenv/hooks/smoke"
+	"github.com/hpcenv/hpcenv/internal/plain"
 )
 
 // smokeText prints what came out: a line for each kind of node, a table of kinds and
@@ -53,7 +54,7 @@ func (a *app) smokeText(kinds []*smoked, f smokeFlags) error {
 	if next := smokeNext(kinds, f); next != "" {
 		fmt.Fprintln(&b, "next:", next)
 	}
-	_, err := io.WriteString(plain{a.stdout}, b.String())
+	_, err := io.WriteString(plain.Writer{W: a.stdout}, b.String())
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/service"
+	"github.com/hpcenv/hpcenv/internal/plain"
 )
 
 // adminCmd holds what administrators do.
@@ -89,7 +90,7 @@ func (a *app) storeReader() (*service.Service, error) {
 }
 
 func (a *app) verifyText(v *api.Verification) error {
-	w := tabwriter.NewWriter(plain{a.stdout}, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(plain.Writer{W: a.stdout}, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "id\t%s\n", v.ID)
 	for _, p := range v.Platforms {
 		result := "the same"

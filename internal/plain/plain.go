@@ -1,4 +1,5 @@
-package cli
+// Package plain keeps what people are shown from ruling their terminals.
+package plain
 
 import (
 	"bytes"
@@ -7,18 +8,18 @@ import (
 	"unicode/utf8"
 )
 
-// plain passes text on without what a terminal would obey: names and notes that
+// Writer passes text on to W without what a terminal would obey: names and notes that
 // are shown come from other users' locks and packages. Lines stay.
-type plain struct{ w io.Writer }
+type Writer struct{ W io.Writer }
 
-func (p plain) Write(b []byte) (int, error) {
+func (p Writer) Write(b []byte) (int, error) {
 	clean := bytes.Map(func(r rune) rune {
 		if r == '\n' || unicode.IsPrint(r) && r != utf8.RuneError {
 			return r
 		}
 		return '?'
 	}, b)
-	if _, err := p.w.Write(clean); err != nil {
+	if _, err := p.W.Write(clean); err != nil {
 		return 0, err
 	}
 	return len(b), nil
