@@ -110,6 +110,11 @@ func (c *opener) verdict(err error) error {
 			c.cmd.Process.Kill())
 	}
 	waitErr := c.cmd.Wait()
+	if c.killed() {
+		// A step that is ended loses its processes one by one, this one a moment later. A
+		// verdict in between would outrank the exit code of who ended the step.
+		time.Sleep(killedTogether)
+	}
 	if c.said.Len() > 0 {
 		code := api.ExitUnreachable
 		var exit *exec.ExitError
@@ -119,6 +124,18 @@ func (c *opener) verdict(err error) error {
 		return refuse(code, "%s", strings.TrimSpace(c.said.String()))
 	}
 	return refuse(api.ExitUnreachable, "%s could not be opened: %w", c.store, errors.Join(err, waitErr))
+}
+
+// killedTogether is how long after its child this process may have to wait to be killed.
+const killedTogether = time.Second
+
+// killed tells whether another process killed the child.
+func (c *opener) killed() bool {
+	if c.cmd.ProcessState == nil {
+		return false // it could not be waited for
+	}
+	state, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	return ok && state.Signaled() && state.Signal() == syscall.SIGKILL
 }
 
 // close ends the child, which has nothing more to do.

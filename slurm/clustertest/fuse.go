@@ -11,8 +11,10 @@ import (
 )
 
 // rootSquash serves directory args[0] at args[1] to everyone but root, as an
-// NFS export with root_squash and private files does.
-func rootSquash(args []string) error { return serveFS(args, func(fuse.Caller) bool { return true }) }
+// NFS export with root_squash and private files does: by the modes and groups of files.
+func rootSquash(args []string) error {
+	return serveFS(args, func(fuse.Caller) bool { return true }, "default_permissions")
+}
 
 // hang serves a directory to root and never answers anyone else: storage that
 // is gone, with a mount that is not.
@@ -27,7 +29,7 @@ func hang(args []string) error {
 
 // serveFS mounts a loopback file system in which refuse decides what root gets
 // (EACCES if true); other callers pass it too and are served after it returns.
-func serveFS(args []string, refuse func(fuse.Caller) bool) error {
+func serveFS(args []string, refuse func(fuse.Caller) bool, options ...string) error {
 	if len(args) != 2 {
 		return errors.New("usage: PROGRAM SOURCE TARGET")
 	}
@@ -36,7 +38,7 @@ func serveFS(args []string, refuse func(fuse.Caller) bool) error {
 		return err
 	}
 	raw := fs.NewNodeFS(root, &fs.Options{})
-	srv, err := fuse.NewServer(&guard{raw, refuse}, args[1], &fuse.MountOptions{AllowOther: true, DirectMount: true, FsName: "test"})
+	srv, err := fuse.NewServer(&guard{raw, refuse}, args[1], &fuse.MountOptions{AllowOther: true, DirectMount: true, FsName: "test", Options: options})
 	if err != nil {
 		return err
 	}
