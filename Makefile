@@ -36,7 +36,7 @@ help:
 	@echo "make fuzz              every fuzz target for FUZZTIME (60s)"
 	@echo "make test-slurm-24.11  the cluster tests on Slurm 24.11, from a Debian 13 root"
 	@echo "make test-image-faults launches from images, killed at random instants (long)"
-	@echo "make test-deliveries   all stories with images and copies of them, both mounts, a store that refuses root"
+	@echo "make test-deliveries   what jobs go through, with images and copies of them, both mounts, a store that refuses root"
 	@echo "make bench-elf         what reading an environment's programs and libraries costs"
 	@echo "make bench-image       what making images costs, against bare mksquashfs"
 	@echo "make bench-launch      what hpcenv adds to sbatch and to a step"
@@ -183,8 +183,9 @@ test-slurm-24.11: setup build | $(RESULTS)
 		-tags cluster -count=1 -timeout 40m ./slurm/clustertest/...
 	$(GO) run ./contrib/ci/testcount -totals $(RESULTS)/cluster-24.11.json
 
-# Longer than `make test`: every story with images and with copies of them on the nodes'
-# disks, with both mounts, and on a store that refuses root. ROWS and STORIES choose.
+# Longer than `make test` (half an hour): the scenarios of a job with images and with copies
+# of them on the nodes' disks, both mounts, and a store that refuses root. ROWS and STORIES
+# choose.
 test-deliveries: setup build | $(RESULTS)
 	rm -f $(RESULTS)/delivery-*.json
 	contrib/ci/deliveries.sh $(RESULTS)
