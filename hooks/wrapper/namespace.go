@@ -27,7 +27,7 @@ const (
 	HoldWord = "wrapper-hold"
 	// ServeWord becomes the program that shows an image: serve PROGRAM.
 	ServeWord = "wrapper-serve"
-	// EnterWord goes on within the namespace: enter JOB_FD FD…, which it closes.
+	// EnterWord goes on within the namespace: enter JOB_FD DIRECTORY_FD FD…, which it closes.
 	EnterWord = "wrapper-enter"
 )
 
@@ -87,12 +87,12 @@ func enter(ctx context.Context, o Options, r *resolved, j job) (int, error) {
 		}
 		return j.become(ctx, o.Stderr)
 	}
-	f, err := j.pack()
+	f, wd, err := j.pack()
 	if err != nil {
 		return failed(err)
 	}
 	argv := []string{nsenter, "--preserve-credentials"}
-	fds := []string{strconv.Itoa(int(f.Fd()))}
+	fds := []string{strconv.Itoa(int(f.Fd())), strconv.Itoa(wd)}
 	for name, file := range map[string]*os.File{"--user=": ns.user, "--mount=": ns.mount} {
 		fd, err := unix.Dup(int(file.Fd())) // without close-on-exec
 		if err != nil {
@@ -148,22 +148,26 @@ func program(what string, paths ...string) (string, error) {
 	return "", api.Errorf(api.ExitFailed, "%s is needed to attach an environment without root, and this host has none\nnext: ask the administrator to install util-linux, or to attach the environments at boot", what)
 }
 
-// pack writes the job to a memory file that outlives this program.
-func (j job) pack() (*os.File, error) {
+// pack writes the job to a memory file that outlives this program, as does wd, the
+// descriptor of the working directory (-1: it cannot be entered again).
+func (j job) pack() (f *os.File, wd int, err error) {
 	j.Input.Scripts.Stderr = nil
-	data, err := json.Marshal(wire{j, toBytes(j.Input.Env), toBytes(j.Argv)})
+	data, err := json.Marshal(wire{j, toBytes(j.Input.Env), toBytes(j.Argv), []byte(j.Dir)})
 	if err != nil {
-		return nil, fmt.Errorf("launch: %w", err)
+		return nil, -1, fmt.Errorf("launch: %w", err)
 	}
 	fd, err := unix.MemfdCreate("hpcenv-job", 0)
 	if err != nil {
-		return nil, fmt.Errorf("launch: memory file: %w", err)
+		return nil, -1, fmt.Errorf("launch: memory file: %w", err)
 	}
-	f := os.NewFile(uintptr(fd), "job")
+	f = os.NewFile(uintptr(fd), "job")
 	if _, err := f.Write(data); err != nil {
-		return nil, fmt.Errorf("launch: memory file: %w", err)
+		return nil, -1, fmt.Errorf("launch: memory file: %w", err)
 	}
-	return f, nil
+	if wd, err = unix.Open(".", unix.O_PATH|unix.O_DIRECTORY, 0); err != nil {
+		wd = -1 // there is its name
+	}
+	return f, wd, nil
 }
 
 // wire carries what need not be text as bytes, which JSON strings must be.
@@ -171,6 +175,7 @@ type wire struct {
 	Job  job
 	Env  [][]byte
 	Argv [][]byte
+	Dir  []byte
 }
 
 func toBytes(list []string) [][]byte {
@@ -189,6 +194,30 @@ func fromBytes(list [][]byte) []string {
 	return out
 }
 
+// goBack goes to the working directory, which entering the namespace left: by name, so
+// that what is attached below it is seen; else, where that is gone or lies below a
+// directory that this user may not search, by its descriptor. wd may be nil.
+func (j job) goBack(wd *os.File) error {
+	err := error(unix.ENOENT)
+	if j.Dir != "" {
+		err = os.Chdir(j.Dir)
+	}
+	if wd == nil {
+		return inDirectory(err)
+	}
+	if err != nil {
+		err = wd.Chdir()
+	}
+	return errors.Join(inDirectory(err), wd.Close())
+}
+
+func inDirectory(err error) error {
+	if err == nil {
+		return nil
+	}
+	return api.Errorf(api.ExitFailed, "the working directory cannot be entered again beside the environment: %v\nnext: change to a directory that you may enter", err)
+}
+
 // entered is the launch within the namespace.
 func entered(args []string) (int, error) {
 	var files []*os.File
@@ -199,8 +228,11 @@ func entered(args []string) (int, error) {
 		}
 		files = append(files, os.NewFile(uintptr(fd), "descriptor "+arg))
 	}
-	f := files[0]
-	for _, other := range files[1:] {
+	if len(files) < 2 {
+		return api.ExitUsage, fmt.Errorf("%s: too few descriptors", EnterWord)
+	}
+	f, wd := files[0], files[1]
+	for _, other := range files[2:] {
 		if err := other.Close(); err != nil {
 			return failed(fmt.Errorf("launch: %w", err))
 		}
@@ -220,12 +252,10 @@ func entered(args []string) (int, error) {
 		return failed(fmt.Errorf("launch: %w", err))
 	}
 	j := w.Job
-	j.Input.Env, j.Argv = fromBytes(w.Env), fromBytes(w.Argv)
+	j.Input.Env, j.Argv, j.Dir = fromBytes(w.Env), fromBytes(w.Argv), string(w.Dir)
 	j.Input.Scripts.Stderr = os.Stderr
-	if j.Dir != "" {
-		if err := os.Chdir(j.Dir); err != nil {
-			return failed(fmt.Errorf("working directory: %w", err))
-		}
+	if err := j.goBack(wd); err != nil {
+		return failed(err)
 	}
 	if there, err := attached(j.Input.Prefix); err != nil || !there {
 		return api.ExitUnreachable, fmt.Errorf("the environment did not appear at %s (%v)\nnext: ask the administrator to bind the environments at boot", j.Input.Prefix, err)

@@ -142,6 +142,59 @@ func TestRunAttaches(t *testing.T) {
 	}
 }
 
+// The working directory is the same one within, whatever it is called, also where no
+// name leads to it any more.
+func TestRunStaysInItsDirectory(t *testing.T) {
+	t.Parallel()
+	needNamespaces(t)
+	w := newWorld(t, true)
+	bin := w.program(t)
+	top, err := os.MkdirTemp("/tmp", "hpcenv-\xff\n-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(top); err != nil {
+			t.Error(err)
+		}
+	})
+	dir := filepath.Join(top, "d")
+	for name, c := range map[string]struct{ first, want string }{
+		"odd name":    {"", "here"},
+		"closed path": {"chmod 0600 ..; ", "here"},
+		"gone":        {"mkdir gone; cd gone; rmdir ../gone; ", ""},
+	} {
+		for who, as := range accounts() {
+			t.Run(name+", "+who, func(t *testing.T) {
+				if err := os.RemoveAll(dir); err != nil {
+					t.Fatal(err)
+				}
+				w.write(t, filepath.Join(dir, "here"), "", 0o644)
+				for _, d := range []string{top, dir} {
+					if err := os.Chmod(d, 0o777); err != nil {
+						t.Fatal(err)
+					}
+					if as != nil {
+						if err := os.Chown(d, int(as.Credential.Uid), -1); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				inner := w.call
+				inner.Argv = []string{"sh", "-c", "ls; test $(stat -c %i .) = $INODE"}
+				cmd := inner.command(t)
+				cmd.Path, cmd.Dir, cmd.SysProcAttr = "/bin/sh", dir, as
+				cmd.Args = []string{"sh", "-c", c.first + "INODE=$(stat -c %i .) exec \"$0\"", bin}
+				want := ""
+				if c.want != "" {
+					want = c.want + "\n"
+				}
+				run(t, cmd).want(t, 0, want)
+			})
+		}
+	}
+}
+
 func TestRanksOfAStepShareOneNamespace(t *testing.T) {
 	t.Parallel()
 	needNamespaces(t)
