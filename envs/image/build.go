@@ -76,15 +76,11 @@ func (t *Tool) Build(ctx context.Context, job Job) (*Record, error) {
 	if rec.Stripes, err = t.stripe(ctx, job.Out, guess(job.Bytes)); err != nil {
 		return nil, err
 	}
-	made, stop := job.Out, func() {}
+	made := job.Out
 	if job.Work != "" {
 		made = filepath.Join(job.Work, "image.sqfs")
-	} else {
-		stop = flushWhile(made)
 	}
-	err = t.run(ctx, job.Tree, made)
-	stop()
-	if err != nil {
+	if err := t.run(ctx, job.Tree, made); err != nil {
 		return nil, full(err, filepath.Dir(made), guess(job.Bytes))
 	}
 	if job.Packed != nil {
@@ -168,7 +164,7 @@ func copyFile(ctx context.Context, from, out string) (sum string, size int64, er
 		return "", 0, fmt.Errorf("%w: create %s: %w", cache.ErrStore, out, err)
 	}
 	h := sha256.New()
-	size, err = copyWith(ctx, io.MultiWriter(&flushed{f: to}, h), in)
+	size, err = copyWith(ctx, io.MultiWriter(to, h), in)
 	if err = errors.Join(err, to.Close()); err != nil {
 		return "", 0, fmt.Errorf("%w: write %s: %w", cache.ErrStore, out, err)
 	}
