@@ -43,7 +43,7 @@ func TestImageKilledAtAnyInstant(t *testing.T) {
 	}
 	whole := time.Since(start)
 	s := newStore(t)
-	const runs = 12
+	const runs = 6
 	midway := 0
 	for i := range runs {
 		cmd := child(s, list)

@@ -21,7 +21,7 @@ func TestAttachImageKilled(t *testing.T) {
 "$self" "$@" & pid=$!
 sleep $after; kill -9 $pid 2>/dev/null; wait $pid 2>/dev/null
 "$self" "$@" && cat $root/` + testID + `/what && grep -c "$root.*squashfs" /proc/self/mountinfo`
-	for range 30 {
+	for range 12 {
 		after := fmt.Sprintf("0.%03d", rand.IntN(60))
 		args := append([]string{"--mount", "--propagation", "slave", "sh", "-c", script, "sh", self, s.base + "/e", after}, s.args...)
 		out, err := exec.Command("unshare", args...).CombinedOutput()
