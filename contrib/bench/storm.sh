@@ -21,6 +21,7 @@ trap 'rm -rf "$work" || { sleep 5; rm -rf "$work"; }' EXIT
 # In the background, so that a signal reaches this script at once.
 "$build/amd64/stormbench" run -hpcenv "$build/amd64/hpcenv" -project "$work/project" -work "$work" -png "$build/storm.png" "$@" &
 pid=$!
+# It may have ended by itself, then there is nothing to kill.
 trap 'kill "$pid" 2>/dev/null || true' INT TERM
 code=0
 wait "$pid" || code=$?

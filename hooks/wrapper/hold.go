@@ -183,7 +183,10 @@ func shared(ctx context.Context, f *os.File, self string, what []way) (*namespac
 		}
 	}
 	if filepath.Dir(h.Socket) == filepath.Dir(f.Name()) {
-		_ = os.Remove(h.Socket) // of one that was killed
+		// Of one that was killed.
+		if err := os.Remove(h.Socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
 	}
 	sweep(filepath.Dir(f.Name()), filepath.Base(f.Name()))
 	socket, listener, err := listen(filepath.Dir(f.Name()))
