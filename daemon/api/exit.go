@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -20,6 +21,9 @@ const (
 	// ExitUnreachable: store or daemon cannot be reached.
 	ExitUnreachable = 5
 )
+
+// ErrForbidden is the class of refusals of callers who have not the role that it takes.
+var ErrForbidden = errors.New("not permitted")
 
 // Errorf makes an Error with an exit code.
 func Errorf(code int, format string, args ...any) *Error {

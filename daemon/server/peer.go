@@ -3,15 +3,12 @@ package server
 import (
 	"context"
 	"net"
-	"net/http"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
 type peerKey struct{}
-
-type groupsKey struct{}
 
 // withPeer asks the kernel, once per connection, who is on the other end.
 func withPeer(ctx context.Context, c net.Conn) context.Context {
@@ -33,21 +30,21 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 	}); err != nil || cerr != nil {
 		return ctx
 	}
-	ctx = context.WithValue(ctx, groupsKey{}, append([]int{int(cred.Gid)}, groups...))
-	return context.WithValue(ctx, peerKey{}, *cred)
+	return context.WithValue(ctx, peerKey{}, Caller{
+		UID: int(cred.Uid), GID: int(cred.Gid), Groups: append([]int{int(cred.Gid)}, groups...),
+	})
 }
 
-// peer returns who sent r; ok is false if the kernel did not tell.
-func peer(r *http.Request) (unix.Ucred, bool) {
-	c, ok := r.Context().Value(peerKey{}).(unix.Ucred)
-	return c, ok
-}
-
-// peerGroups are the groups of who sent r, the primary one first; none if the kernel
-// did not tell.
-func peerGroups(r *http.Request) []int {
-	groups, _ := r.Context().Value(groupsKey{}).([]int)
-	return groups
+// localCaller is who is on the other end of a request's connection; nil = the kernel did
+// not tell. The roles are those of now: the configuration may have changed since the
+// connection began.
+func (s *Server) localCaller(ctx context.Context) *Caller {
+	c, ok := ctx.Value(peerKey{}).(Caller)
+	if !ok {
+		return nil
+	}
+	c.Roles = s.access().roles(&c, ownAccount())
+	return &c
 }
 
 // socketGroups are the supplementary groups that the other end had when it

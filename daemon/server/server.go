@@ -5,19 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
-	"syscall"
+	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 )
 
-// Backend is the work behind the socket; daemon/service has it.
+// Backend is the work behind the API; daemon/service has it.
 type Backend interface {
 	api.Service
 	// PutArchive takes the bytes of an archive that a NeedError asked for, from a
@@ -36,45 +34,60 @@ type Backend interface {
 	RetrySiteBuilds(ctx context.Context, id, name string) ([]api.EnvironmentBuilds, error)
 }
 
+// NodeBackend takes what nodes tell.
+type NodeBackend interface {
+	// NodeFacts keeps what a node says it is; from is where it was said. An error
+	// with ExitUsage if node or data are not what they should be, or if from is not
+	// an address of node.
+	NodeFacts(ctx context.Context, node string, from netip.Addr, data []byte) error
+}
+
+// Backends are the rooms that answer. One that is nil is not there, and what is asked of
+// it is an error.
+type Backends struct {
+	// Work is never nil.
+	Work  Backend
+	Nodes NodeBackend
+}
+
 // Options of a Server.
 type Options struct {
 	// Log; nil = slog.Default().
 	Log *slog.Logger
-	// Classify turns any error of the Backend into one with an exit code.
+	// Classify turns any error of the backends into one with an exit code.
 	Classify func(error) *api.Error
 	// MaxBody bounds a prepare request in bytes; 0 = 64 MiB (a lock of 20 MB is
 	// the largest promised, and JSON makes it a third longer).
 	MaxBody int64
+	// Access says who has which role.
+	Access Access
 }
 
-// Server serves one Backend.
+// Server answers what is in its Table.
 type Server struct {
-	backend Backend
-	opts    Options
-	log     *slog.Logger
-	http    *http.Server
-	jobs    *jobs
-	budgets *budgets
+	backends Backends
+	opts     Options
+	log      *slog.Logger
+	table    []Route
+	who      atomic.Pointer[Access]
+	http     *http.Server
+	jobs     *jobs
+	budgets  *budgets
 }
 
 // New returns a Server. Work that clients start runs until Close ends.
-func New(b Backend, opts Options) *Server {
+func New(b Backends, opts Options) *Server {
 	if opts.Log == nil {
 		opts.Log = slog.Default()
 	}
 	if opts.MaxBody == 0 {
 		opts.MaxBody = 64 << 20
 	}
-	s := &Server{backend: b, opts: opts, log: opts.Log, jobs: newJobs(), budgets: newBudgets(4 * opts.MaxBody)}
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/prepare", s.prepare)
-	mux.HandleFunc("GET /v1/environments", s.list)
-	mux.HandleFunc("GET /v1/environments/{id}", s.inspect)
-	mux.HandleFunc("GET /v1/status", s.status)
-	mux.HandleFunc("POST /v1/site-builds/{id}/retry", s.retrySiteBuilds)
-	mux.HandleFunc("PUT /v1/archives/{sha256}", s.putArchive)
+	s := &Server{backends: b, opts: opts, log: opts.Log, jobs: newJobs(), budgets: newBudgets(4 * opts.MaxBody)}
+	s.SetAccess(opts.Access)
+	s.table = s.Table()
 	s.http = &http.Server{
-		Handler:           mux,
+		Handler:           s.handler(s.local),
 		ConnContext:       withPeer,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
@@ -84,35 +97,36 @@ func New(b Backend, opts Options) *Server {
 	return s
 }
 
-// Listen makes the socket at path, open to every user of the host. A socket
-// that a dead daemon left is replaced; one that answers is an error.
-func Listen(path string) (net.Listener, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, fmt.Errorf("socket: %w", err)
-	}
-	if conn, err := net.DialTimeout("unix", path, 2*time.Second); err == nil {
-		if err := conn.Close(); err != nil {
-			return nil, fmt.Errorf("socket %s: %w", path, err)
+// SetAccess changes who has which role, for requests that come from now on.
+func (s *Server) SetAccess(a Access) { s.who.Store(&a) }
+
+func (s *Server) access() *Access { return s.who.Load() }
+
+// handler answers what is in the table; enter finds out who asks.
+func (s *Server) handler(enter func(*Route) http.HandlerFunc) http.Handler {
+	mux := http.NewServeMux()
+	for i := range s.table {
+		rt := &s.table[i]
+		if err := rt.check(); err != nil {
+			panic(fmt.Sprintf("route %s %s %v", rt.Method, rt.Pattern, err)) // a fault of the program, found by every test
 		}
-		return nil, fmt.Errorf("socket %s: another hpcenvd answers there\nnext: systemctl status hpcenvd", path)
-	} else if errors.Is(err, syscall.ECONNREFUSED) {
-		if err := os.Remove(path); err != nil {
-			return nil, fmt.Errorf("socket %s: left by a daemon that is gone, and cannot be removed: %w", path, err)
-		}
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("socket %s: %w", path, err)
+		mux.HandleFunc(rt.Method+" "+rt.Pattern, enter(rt))
 	}
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		return nil, fmt.Errorf("socket %s: %w", path, err)
-	}
-	if err := os.Chmod(path, 0o666); err != nil {
-		return nil, errors.Join(fmt.Errorf("socket %s: %w", path, err), l.Close())
-	}
-	return l, nil
+	// What a client asks that knows more than this daemon.
+	mux.HandleFunc("/", enter(&Route{For: User, What: "ask", Answer: func(r *Request) (any, error) {
+		return nil, api.Errorf(api.ExitUsage, "this hpcenvd has no %s %s\nnext: compare `hpcenv --version` here with `hpcenvd --version` on the daemon's host: the two should be of one release", r.Method, r.URL.Path)
+	}}))
+	return mux
 }
 
-// Serve answers on l until Close; it then returns nil.
+// local answers over the socket, where the kernel tells who asks.
+func (s *Server) local(rt *Route) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		s.serve(rt, w, r, s.localCaller(r.Context()))
+	}
+}
+
+// Serve answers on l, a Unix socket, until Close; it then returns nil.
 func (s *Server) Serve(l net.Listener) error {
 	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve: %w", err)

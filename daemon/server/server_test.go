@@ -81,7 +81,7 @@ func start(t *testing.T, b *backend) (*Server, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := New(b, Options{Log: slog.New(slog.DiscardHandler), Classify: func(err error) *api.Error {
+	s := New(Backends{Work: b}, Options{Log: slog.New(slog.DiscardHandler), Classify: func(err error) *api.Error {
 		var e *api.Error
 		if errors.As(err, &e) {
 			return e

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"time"
 
@@ -24,7 +23,6 @@ import (
 	"github.com/hpcenv/hpcenv/envs/linkscript"
 	"github.com/hpcenv/hpcenv/envs/prepare"
 	"github.com/hpcenv/hpcenv/envs/sitebuild"
-	"github.com/hpcenv/hpcenv/internal/munge"
 	"github.com/hpcenv/hpcenv/slurm/queries"
 )
 
@@ -64,14 +62,14 @@ func run(ctx context.Context, conf *config.Config, log *slog.Logger) (err error)
 		Scripts: scripts(conf.Scripts), Python: conf.Offer(),
 		Fetcher: fetch, SiteBuilds: siteBuilds(conf, fetch, delivery),
 	})
-	srv := server.New(svc, server.Options{Log: log, Classify: service.Classify})
+	srv := server.New(server.Backends{Work: svc, Nodes: keeper}, server.Options{Log: log, Classify: service.Classify})
 	listener, err := server.Listen(conf.Socket)
 	if err != nil {
 		return err
 	}
 	served := make(chan error, 2)
 	go func() { served <- about("socket "+conf.Socket, srv.Serve(listener)) }()
-	remote, err := serveNodes(conf.Nodes, keeper, log, served)
+	remote, err := serveTCP(conf.Nodes, srv, log, served)
 	if err != nil {
 		return errors.Join(err, srv.Close(ctx))
 	}
@@ -98,22 +96,6 @@ func about(what string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", what, err)
-}
-
-// serveNodes listens to nodes of the cluster, if the configuration says where. stop
-// ends it.
-func serveNodes(c config.Nodes, keeper *inventory.Keeper, log *slog.Logger, served chan<- error) (stop func(context.Context) error, err error) {
-	if c.Listen == "" {
-		return func(context.Context) error { return nil }, nil
-	}
-	l, err := net.Listen("tcp", c.Listen)
-	if err != nil {
-		return nil, fmt.Errorf("nodes.listen: %w", err)
-	}
-	r := server.NewRemote(keeper, munge.Munge{Socket: c.MungeSocket}, server.Options{Log: log, Classify: service.Classify})
-	go func() { served <- about("nodes.listen "+c.Listen, r.Serve(l)) }()
-	log.Info("hpcenvd listens to nodes", "address", l.Addr())
-	return r.Close, nil
 }
 
 // scripts is what the configuration says of link scripts.
