@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/internal/munge/mungehttp"
 )
 
 // Backend is the work behind the API; daemon/service has it.
@@ -73,6 +74,9 @@ type Server struct {
 	http     *http.Server
 	jobs     *jobs
 	budgets  *budgets
+	groups   *groups
+	// instance is another one whenever the daemon starts.
+	instance string
 }
 
 // New returns a Server. Work that clients start runs until Close ends.
@@ -83,7 +87,7 @@ func New(b Backends, opts Options) *Server {
 	if opts.MaxBody == 0 {
 		opts.MaxBody = 64 << 20
 	}
-	s := &Server{backends: b, opts: opts, log: opts.Log, jobs: newJobs(), budgets: newBudgets(4 * opts.MaxBody)}
+	s := &Server{backends: b, opts: opts, log: opts.Log, jobs: newJobs(), budgets: newBudgets(4 * opts.MaxBody), groups: newGroups(opts.Log), instance: mungehttp.NewInstance()}
 	s.SetAccess(opts.Access)
 	s.table = s.Table()
 	s.http = &http.Server{
