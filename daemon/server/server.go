@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -75,6 +76,8 @@ type Server struct {
 	jobs     *jobs
 	budgets  *budgets
 	groups   *groups
+	// account is the daemon's own uid.
+	account int
 	// instance is another one whenever the daemon starts.
 	instance string
 }
@@ -87,7 +90,7 @@ func New(b Backends, opts Options) *Server {
 	if opts.MaxBody == 0 {
 		opts.MaxBody = 64 << 20
 	}
-	s := &Server{backends: b, opts: opts, log: opts.Log, jobs: newJobs(), budgets: newBudgets(4 * opts.MaxBody), groups: newGroups(opts.Log), instance: mungehttp.NewInstance()}
+	s := &Server{backends: b, opts: opts, log: opts.Log, jobs: newJobs(), budgets: newBudgets(4 * opts.MaxBody), groups: newGroups(opts.Log), account: os.Geteuid(), instance: mungehttp.NewInstance()}
 	s.SetAccess(opts.Access)
 	s.table = s.Table()
 	s.http = &http.Server{

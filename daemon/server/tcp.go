@@ -79,7 +79,7 @@ func (t *TCP) enter(rt *Route) http.HandlerFunc {
 			return
 		}
 		caller := &Caller{UID: sender.UID, GID: sender.GID, Groups: t.server.groups.of(r.Context(), sender.UID, sender.GID), Host: from.Addr().Unmap()}
-		caller.Roles = t.server.access().roles(caller, ownAccount())
+		caller.Roles = t.server.access().roles(caller, t.server.account)
 		t.server.serve(rt, out, in, caller)
 		if err := out.Close(); err != nil {
 			t.server.log.Info("client left", "caller", caller, "path", r.URL.Path, "err", err)
