@@ -89,7 +89,7 @@
 //	internal/making          how an environment was made, as it is told
 //	internal/fdmsg           messages between processes, with open files
 //	internal/membound        little memory for short-lived programs
-//	internal/munge           credentials of the site's MUNGE; mungetest
+//	internal/munge           credentials of the site's MUNGE, and mungehttp, HTTP with them; mungetest
 //	internal/nearest         what somebody meant who misspelled a name
 //	internal/remember        what a user's own commands found out, kept
 //	internal/plain           text of others without control characters

@@ -47,6 +47,9 @@ func TestStories(t *testing.T) {
 				return os.Geteuid() == 0, nil
 			case "sandbox":
 				return sandbox.New().Available() == nil, nil
+			case "munge":
+				_, err := exec.LookPath("/usr/sbin/munged")
+				return err == nil, nil
 			case "mksquashfs":
 				return image.NewTool("").Available(context.Background()) == nil, nil
 			case "demo":
@@ -56,7 +59,7 @@ func TestStories(t *testing.T) {
 		},
 		Setup: func(env *testscript.Env) error { return setup(t, env) },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"lock": lockCmd, "channel": channelCmd, "exits": exitsCmd, "until": untilCmd, "hits": hitsCmd, "fill": fillCmd, "tree": treeCmd,
+			"lock": lockCmd, "channel": channelCmd, "exits": exitsCmd, "until": untilCmd, "hits": hitsCmd, "fill": fillCmd, "tree": treeCmd, "munged": mungedCmd,
 		},
 	})
 }
@@ -80,6 +83,7 @@ func setup(t *testing.T, env *testscript.Env) error {
 	c := newChannel(t)
 	env.Defer(c.close)
 	env.Values[channelKey{}] = c
+	env.Values[testKey{}] = t
 	// A prefix has a limited length, and so has a socket's path.
 	dir, err := os.MkdirTemp("/tmp", "h")
 	if err != nil {

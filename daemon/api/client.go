@@ -11,18 +11,23 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/hpcenv/hpcenv/internal/munge/mungehttp"
 )
 
-// Client talks to hpcenvd over its Unix socket. It implements Service. A Client
-// may be used by several goroutines.
+// Client talks to hpcenvd over its Unix socket (Dial), or over TCP with MUNGE
+// (Remote.Dial). It implements Service. A Client may be used by several goroutines.
 type Client struct {
 	// Bring gets an archive with the user's credentials and returns the file that
 	// holds it, which remove takes away. It fetches nothing else than what the lock
 	// of the request names. nil = such archives cannot be brought.
 	Bring func(ctx context.Context, req *PrepareRequest, n Need, report func(Event)) (path string, remove func() error, err error)
 
-	socket string
-	http   *http.Client
+	// at is the socket or HOST:PORT, for messages; host is the latter in URLs.
+	at, host string
+	http     *http.Client
+	// lost says what an error of the network means.
+	lost func(error) *Error
 }
 
 var _ Service = (*Client)(nil)
@@ -44,7 +49,8 @@ func Dial(socket string) (*Client, error) {
 	// The probe becomes the first connection of the pool.
 	probe := make(chan net.Conn, 1)
 	probe <- conn
-	return &Client{socket: socket, http: &http.Client{Transport: &http.Transport{
+	// The host is only a name: every connection goes to the socket.
+	return &Client{at: socket, host: "hpcenvd", lost: func(err error) *Error { return unreachable(socket, err) }, http: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			select {
 			case c := <-probe:
@@ -120,7 +126,7 @@ func (c *Client) Prepare(ctx context.Context, req *PrepareRequest, report func(E
 
 // prepare sends the request once and follows its stream.
 func (c *Client) prepare(ctx context.Context, body []byte, report func(Event)) (*PrepareResult, error) {
-	resp, err := c.do(ctx, http.MethodPost, "/v1/prepare", bytes.NewReader(body), int64(len(body)))
+	resp, err := c.do(ctx, http.MethodPost, "/v1/prepare", bytes.NewReader(body), int64(len(body)), "")
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +138,7 @@ func (c *Client) prepare(ctx context.Context, body []byte, report func(Event)) (
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			return nil, Errorf(ExitUnreachable, "hpcenvd at %s went away while it worked: %v\nnext: the same command again, as soon as hpcenvd is back (administrators: systemctl status hpcenvd): what was fetched is kept", c.socket, err)
+			return nil, Errorf(ExitUnreachable, "hpcenvd at %s went away while it worked: %v\nnext: the same command again, as soon as hpcenvd is back (administrators: systemctl status hpcenvd): what was fetched is kept", c.at, err)
 		}
 		switch {
 		case m.Error != nil:
@@ -177,23 +183,26 @@ func (c *Client) get(ctx context.Context, path string, out any) error {
 
 // ask sends a request without a body and decodes its answer.
 func (c *Client) ask(ctx context.Context, method, path string, out any) error {
-	resp, err := c.do(ctx, method, path, nil, 0)
+	resp, err := c.do(ctx, method, path, nil, 0, "")
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
 	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
-		return Errorf(ExitUnreachable, "hpcenvd at %s: the answer to %s cannot be read: %v", c.socket, path, err)
+		return Errorf(ExitUnreachable, "hpcenvd at %s: the answer to %s cannot be read: %v", c.at, path, err)
 	}
 	return nil
 }
 
-// do sends one request; an answer other than 2xx becomes its *Error.
-func (c *Client) do(ctx context.Context, method, path string, body io.Reader, size int64) (*http.Response, error) {
-	// The host is only a name: every connection goes to the socket.
-	req, err := http.NewRequestWithContext(ctx, method, "http://hpcenvd"+path, body)
+// do sends one request; an answer other than 2xx becomes its *Error. sum is the sha256 of
+// the body; it may be "" if the body lies in memory (bytes.Reader).
+func (c *Client) do(ctx context.Context, method, path string, body io.Reader, size int64, sum string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+c.host+path, body)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	if sum != "" {
+		req.Header.Set(mungehttp.BodyHeader, sum)
 	}
 	if body != nil {
 		req.ContentLength = size
@@ -203,7 +212,7 @@ func (c *Client) do(ctx context.Context, method, path string, body io.Reader, si
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, unreachable(c.socket, err)
+		return nil, c.lost(err)
 	}
 	if resp.StatusCode/100 == 2 {
 		return resp, nil
@@ -211,11 +220,11 @@ func (c *Client) do(ctx context.Context, method, path string, body io.Reader, si
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	if err != nil {
-		return nil, unreachable(c.socket, err)
+		return nil, c.lost(err)
 	}
 	answer := new(Error)
 	if json.Unmarshal(text, answer) != nil || answer.Message == "" {
-		answer = Errorf(ExitFailed, "hpcenvd at %s answers %s to %s %s: %s", c.socket, resp.Status, method, path, bytes.TrimSpace(text))
+		answer = Errorf(ExitFailed, "hpcenvd at %s answers %s to %s %s: %s", c.at, resp.Status, method, path, bytes.TrimSpace(text))
 	}
 	return nil, answer
 }

@@ -64,7 +64,7 @@ func (c *Client) handFile(ctx context.Context, n Need, path string) error {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return fail(err)
 	}
-	resp, err := c.do(ctx, http.MethodPut, "/v1/archives/"+n.SHA256, f, size)
+	resp, err := c.do(ctx, http.MethodPut, "/v1/archives/"+n.SHA256, f, size, n.SHA256)
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func (c *Client) PrepareHeld(ctx context.Context, req *PrepareRequest, held Held
 		return c.prepare(ctx, body, report)
 	}, func(n Need, content io.Reader, size int64) error {
 		in := &remembering{r: content}
-		resp, err := c.do(ctx, http.MethodPut, "/v1/archives/"+n.SHA256, in, size)
+		resp, err := c.do(ctx, http.MethodPut, "/v1/archives/"+n.SHA256, in, size, n.SHA256)
 		if in.err != nil {
 			return in.err // what is wrong with the archive, not with the daemon
 		}

@@ -3,18 +3,17 @@ package api
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
-	"io"
+	"errors"
 	"net"
 	"net/http"
 	"net/url"
 	"time"
 
 	"github.com/hpcenv/hpcenv/internal/munge"
+	"github.com/hpcenv/hpcenv/internal/munge/mungehttp"
 )
 
-// Remote talks to hpcenvd from another host: over TCP, every request with a MUNGE
+// Remote is hpcenvd as another host reaches it: over TCP, every request with a MUNGE
 // credential, every answer checked to be of the daemon's account.
 type Remote struct {
 	// Address of the daemon as host:port.
@@ -23,61 +22,53 @@ type Remote struct {
 	Owner int
 	// Munge of this host.
 	Munge munge.Munge
-	// From is the address to send from; invalid = whichever the kernel takes.
+	// From is the address to send from; nil = whichever the kernel takes.
 	From net.IP
 }
 
-const (
-	// remoteTimeout bounds one request.
-	remoteTimeout = 20 * time.Second
-	// maxReply bounds an answer in bytes.
-	maxReply = 1 << 20
-)
+// factsWithin bounds the telling of a node's facts.
+const factsWithin = 20 * time.Second
+
+// Dial returns a Client once somebody answered there; that it is the daemon each answer
+// shows. Errors are *Error.
+func (r *Remote) Dial(ctx context.Context) (*Client, error) {
+	c, transport := r.client()
+	if err := transport.Probe(ctx, r.Address); err != nil {
+		return nil, r.lost(err)
+	}
+	return c, nil
+}
+
+func (r *Remote) client() (*Client, *mungehttp.Transport) {
+	t := &mungehttp.Transport{Munge: r.Munge, Owner: r.Owner, From: r.From}
+	return &Client{at: r.Address, host: r.Address, http: &http.Client{Transport: t}, lost: r.lost}, t
+}
+
+// lost says what an error of a request means.
+func (r *Remote) lost(err error) *Error {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err // the address is named already
+	}
+	switch {
+	case errors.Is(err, munge.ErrUnavailable):
+		return Errorf(ExitUnreachable, "hpcenvd at %s is not asked: %v\nnext: systemctl status munge", r.Address, err)
+	case errors.Is(err, mungehttp.ErrForged):
+		return Errorf(ExitUnreachable, "whoever listens at %s is not hpcenvd: %v\nnext: on that host, systemctl status hpcenvd; owner= in /etc/hpcenv/hpcenv.conf is to be the account that it runs as", r.Address, err)
+	}
+	return Errorf(ExitUnreachable, "hpcenvd cannot be reached at %s: %v\nnext: tell the administrator, who sees more on its host with systemctl status hpcenvd (its configuration has nodes.listen); what is prepared already can be submitted and run without it", r.Address, err)
+}
 
 // PutFacts tells what a node is. facts is the JSON of facts.Facts. Only root of that
 // node may. Errors are *Error.
 func (r *Remote) PutFacts(ctx context.Context, node string, facts []byte) error {
-	_, err := r.do(ctx, http.MethodPut, "/v1/nodes/"+url.PathEscape(node)+"/facts", facts)
-	return err
-}
-
-// do sends one request and returns the answer's body; one other than 2xx becomes its
-// *Error.
-func (r *Remote) do(ctx context.Context, method, path string, body []byte) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, remoteTimeout)
+	ctx, cancel := context.WithTimeout(ctx, factsWithin)
 	defer cancel()
-	cred, err := r.Munge.SignRequest(ctx, method, path, body)
+	c, transport := r.client()
+	defer transport.CloseIdleConnections()
+	resp, err := c.do(ctx, http.MethodPut, "/v1/nodes/"+url.PathEscape(node)+"/facts", bytes.NewReader(facts), int64(len(facts)), "")
 	if err != nil {
-		return nil, Errorf(ExitUnreachable, "hpcenvd at %s is not asked: %v\nnext: systemctl status munge", r.Address, err)
+		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+r.Address+path, bytes.NewReader(body))
-	if err != nil {
-		return nil, Errorf(ExitUsage, "hpcenvd at %q: %v; it is to be HOST:PORT", r.Address, err)
-	}
-	req.Header.Set(munge.RequestHeader, cred)
-	dialer := &net.Dialer{Timeout: dialTimeout}
-	if r.From != nil {
-		dialer.LocalAddr = &net.TCPAddr{IP: r.From}
-	}
-	transport := &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true, DisableCompression: true}
-	resp, err := (&http.Client{Transport: transport}).Do(req)
-	if err != nil {
-		return nil, Errorf(ExitUnreachable, "hpcenvd cannot be reached: %v\nnext: on its host, systemctl status hpcenvd; its configuration has nodes.listen", err)
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxReply))
-	if err != nil {
-		return nil, Errorf(ExitUnreachable, "hpcenvd at %s: the answer cannot be read: %v", r.Address, err)
-	}
-	if err := r.Munge.VerifyReply(ctx, resp.Header.Get(munge.ReplyHeader), cred, resp.StatusCode, answer, r.Owner); err != nil {
-		return nil, Errorf(ExitUnreachable, "whoever listens at %s is not hpcenvd: %v\nnext: on that host, systemctl status hpcenvd; owner= in /etc/hpcenv/hpcenv.conf is to be the uid of its account", r.Address, err)
-	}
-	if resp.StatusCode/100 == 2 {
-		return answer, nil
-	}
-	e := new(Error)
-	if json.Unmarshal(answer, e) != nil || e.Message == "" {
-		return nil, fmt.Errorf("hpcenvd at %s answers %s to %s %s", r.Address, resp.Status, method, path)
-	}
-	return nil, e
+	return resp.Body.Close()
 }

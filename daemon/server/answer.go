@@ -30,7 +30,17 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 func (s *Server) write(w http.ResponseWriter, r *http.Request, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	if err := json.NewEncoder(w).Encode(v); err != nil {
-		s.log.Info("client left", "path", r.URL.Path, "err", err)
+	data, err := encode(v)
+	if err == nil {
+		_, err = w.Write(data)
 	}
+	if err != nil {
+		s.log.Info("an answer was not told", "path", r.URL.Path, "err", err)
+	}
+}
+
+// encode is v as one line of JSON.
+func encode(v any) ([]byte, error) {
+	data, err := json.Marshal(v)
+	return append(data, '\n'), err
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"fmt"
 	"net/netip"
-	"os"
 	"slices"
 	"strings"
 
@@ -121,6 +120,3 @@ func (a *Access) roles(c *Caller, owner int) Roles {
 
 // errNobody: the kernel did not say who is on the other end.
 var errNobody = api.Errorf(api.ExitFailed, "hpcenvd cannot tell who asks (SO_PEERCRED), and answers nobody whom it does not know\nnext: tell the administrator: the kernel of the daemon's host is to be asked why")
-
-// ownAccount is the daemon's.
-func ownAccount() int { return os.Geteuid() }

@@ -43,7 +43,7 @@ func (s *Server) localCaller(ctx context.Context) *Caller {
 	if !ok {
 		return nil
 	}
-	c.Roles = s.access().roles(&c, ownAccount())
+	c.Roles = s.access().roles(&c, s.account)
 	return &c
 }
 

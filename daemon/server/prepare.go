@@ -65,6 +65,11 @@ func (s *Server) prepare(w http.ResponseWriter, r *Request) error {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	w.WriteHeader(http.StatusOK)
 	enc, flush := json.NewEncoder(w), http.NewResponseController(w)
+	// The work may say nothing for long; that it was taken is known at once.
+	if err := flush.Flush(); err != nil {
+		log.Info("client left; the work goes on", "err", err)
+		return nil
+	}
 	err := j.follow(r.Context(), func(events []api.Event) error {
 		for i := range events {
 			if err := enc.Encode(api.Message{Event: &events[i]}); err != nil {

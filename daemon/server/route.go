@@ -86,7 +86,7 @@ func (e *ForbiddenError) Error() string {
 
 // Unwrap makes it of the class api.ErrForbidden, and wrong usage.
 func (e *ForbiddenError) Unwrap() []error {
-	return []error{api.ErrForbidden, api.Errorf(api.ExitUsage, "forbidden")}
+	return []error{api.ErrForbidden, api.Errorf(api.ExitUsage, "%s", e.Error())}
 }
 
 // allowed tells whether the caller may ask.
@@ -159,8 +159,13 @@ func (s *Server) serve(rt *Route, w http.ResponseWriter, r *http.Request, caller
 
 // body reads what the request carries within the caller's share of the daemon's memory.
 func (s *Server) body(rt *Route, w http.ResponseWriter, r *Request) (err error) {
-	r.Body = http.MaxBytesReader(w, r.Body, max(rt.Body, 0))
-	if rt.Upload || rt.Body == 0 {
+	r.Body = http.MaxBytesReader(w, r.Body, rt.Body)
+	control := http.NewResponseController(w)
+	switch {
+	case rt.Body == 0:
+		return control.SetReadDeadline(time.Time{})
+	case rt.Upload:
+		r.Body = &moving{ReadCloser: r.Body, control: control}
 		return nil
 	}
 	size := r.ContentLength
@@ -174,7 +179,6 @@ func (s *Server) body(rt *Route, w http.ResponseWriter, r *Request) (err error) 
 	if r.share, err = s.budgets.take(r.Context(), uid, size); err != nil {
 		return api.Errorf(api.ExitUnreachable, "%s: gave up waiting for earlier requests of yours: %v", r.URL.Path, err)
 	}
-	control := http.NewResponseController(w)
 	if err := control.SetReadDeadline(time.Now().Add(readWithin)); err != nil {
 		return api.Errorf(api.ExitFailed, "%s: the request's time cannot be bounded: %v", r.URL.Path, err)
 	}
@@ -187,6 +191,30 @@ func (s *Server) body(rt *Route, w http.ResponseWriter, r *Request) (err error) 
 	}
 	// It sends no more; what it may still do is leave.
 	return control.SetReadDeadline(time.Time{})
+}
+
+// moving is an upload, of which something must come every so often. It may take as long as
+// it takes.
+type moving struct {
+	io.ReadCloser
+	control *http.ResponseController
+}
+
+// uploadWithin bounds the time in which an upload must move on.
+const uploadWithin = time.Minute
+
+func (m *moving) Read(p []byte) (int, error) {
+	if err := m.control.SetReadDeadline(time.Now().Add(uploadWithin)); err != nil {
+		return 0, err
+	}
+	n, err := m.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		// It sends no more; what it may still do is leave.
+		if derr := m.control.SetReadDeadline(time.Time{}); derr != nil {
+			return n, derr
+		}
+	}
+	return n, err
 }
 
 // watched knows whether an answer has begun.

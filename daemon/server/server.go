@@ -9,10 +9,12 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"sync/atomic"
 	"time"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/internal/munge/mungehttp"
 )
 
 // Backend is the work behind the API; daemon/service has it.
@@ -73,6 +75,11 @@ type Server struct {
 	http     *http.Server
 	jobs     *jobs
 	budgets  *budgets
+	groups   *groups
+	// account is the daemon's own uid.
+	account int
+	// instance is another one whenever the daemon starts.
+	instance string
 }
 
 // New returns a Server. Work that clients start runs until Close ends.
@@ -83,7 +90,7 @@ func New(b Backends, opts Options) *Server {
 	if opts.MaxBody == 0 {
 		opts.MaxBody = 64 << 20
 	}
-	s := &Server{backends: b, opts: opts, log: opts.Log, jobs: newJobs(), budgets: newBudgets(4 * opts.MaxBody)}
+	s := &Server{backends: b, opts: opts, log: opts.Log, jobs: newJobs(), budgets: newBudgets(4 * opts.MaxBody), groups: newGroups(opts.Log), account: os.Geteuid(), instance: mungehttp.NewInstance()}
 	s.SetAccess(opts.Access)
 	s.table = s.Table()
 	s.http = &http.Server{

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/internal/munge/mungehttp"
 )
 
 const (
@@ -50,6 +51,9 @@ func (s *Server) environmentRoutes() []Route {
 		}},
 		{Method: "GET", Pattern: "/v1/status", For: User, What: "ask what the daemon serves", Answer: func(r *Request) (any, error) {
 			return s.backends.Work.Status(r.Context())
+		}},
+		{Method: "GET", Pattern: mungehttp.InstancePath, For: Stranger, What: "ask which run of the daemon this is", Answer: func(*Request) (any, error) {
+			return mungehttp.Instance{Instance: s.instance}, nil
 		}},
 		{Method: "POST", Pattern: "/v1/site-builds/{id}/retry", For: Administrator, What: "have failed builds tried again", Answer: func(r *Request) (any, error) {
 			return s.backends.Work.RetrySiteBuilds(r.Context(), r.PathValue("id"), r.URL.Query().Get("name"))

@@ -1,54 +1,45 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/internal/munge"
+	"github.com/hpcenv/hpcenv/internal/munge/mungehttp"
 )
 
-// TCP serves a Server's table to other hosts. Every request carries a MUNGE credential
-// over itself, every answer one of the daemon's account over itself.
+// TCP serves a Server's table to other hosts: requests and answers are of package
+// mungehttp.
 type TCP struct {
 	server *Server
-	munge  munge.Munge
+	gate   *mungehttp.Gate
 	http   *http.Server
-	// credentials bounds how many are looked at or made at once, also for those who
-	// have none: each is a process.
-	credentials *semaphore.Weighted
 }
 
-const (
-	// processes of MUNGE at once.
-	processes = 8
-	// connections at once, of all hosts and of one: with what a body may have they bound
-	// the memory. Those beyond the first wait with the kernel, those beyond the second
-	// are closed, so that one host cannot keep the others out.
-	connections, connectionsOfHost = 512, 64
-)
+// connections at once, of all hosts and of one: with what a body may have they bound
+// the memory. Those beyond the first wait with the kernel, those beyond the second
+// are closed, so that one host cannot keep the others out. A login node may have 200 users
+// who ask at once.
+const connections, connectionsOfHost = 2048, 512
 
 // NewTCP returns a TCP that answers for s.
 func NewTCP(s *Server, m munge.Munge) *TCP {
-	t := &TCP{server: s, munge: m, credentials: semaphore.NewWeighted(processes)}
+	t := &TCP{server: s, gate: mungehttp.NewGate(m, s.instance)}
 	t.http = &http.Server{
 		Handler:           s.handler(t.enter),
 		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       20 * time.Second,
-		WriteTimeout:      30 * time.Second,
-		IdleTimeout:       30 * time.Second,
-		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		// Until it is known who asks; then each route has its own.
+		ReadTimeout:    20 * time.Second,
+		IdleTimeout:    30 * time.Second,
+		MaxHeaderBytes: 16 << 10,
+		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	return t
 }
@@ -65,91 +56,60 @@ func (t *TCP) Serve(l net.Listener) error {
 func (t *TCP) Close(ctx context.Context) error { return t.http.Shutdown(ctx) }
 
 // enter answers a request with a good credential. Without one nothing of the request is
-// looked at.
+// looked at, unless its route is for strangers.
 func (t *TCP) enter(rt *Route) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		cred := r.Header.Get(munge.RequestHeader)
-		answer := &buffered{header: http.Header{}, status: http.StatusOK}
-		caller, err := t.caller(r, w, cred)
-		if err != nil {
-			t.server.log.Warn("a request of another host was refused", "from", r.RemoteAddr, "path", r.URL.Path, "err", err)
-			t.server.fail(answer, r, err)
-		} else {
-			t.server.serve(rt, answer, r, caller)
+	if rt.For&Stranger != 0 {
+		return func(w http.ResponseWriter, r *http.Request) {
+			if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(strangersWithin)); err != nil {
+				t.server.log.Warn("an answer's time cannot be bounded", "err", err)
+				return
+			}
+			t.server.serve(rt, w, r, nil)
 		}
-		var reply string
-		err = t.bounded(r.Context(), func() (err error) {
-			reply, err = t.munge.SignReply(r.Context(), cred, answer.status, answer.body.Bytes())
-			return err
-		})
+	}
+	return func(w http.ResponseWriter, r *http.Request) {
+		sender, out, in, err := t.gate.Enter(w, r)
 		if err != nil {
-			t.server.log.Error("an answer cannot be signed", "err", err)
-			http.Error(w, "MUNGE", http.StatusServiceUnavailable)
+			t.refuse(w, r, err)
 			return
 		}
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set(munge.ReplyHeader, reply)
-		w.WriteHeader(answer.status)
-		if _, err := w.Write(answer.body.Bytes()); err != nil {
-			t.server.log.Info("client left", "path", r.URL.Path, "err", err)
+		from, err := netip.ParseAddrPort(r.RemoteAddr)
+		if err != nil {
+			t.refuse(w, r, fmt.Errorf("remote address: %w", err))
+			return
+		}
+		caller := &Caller{UID: sender.UID, GID: sender.GID, Groups: t.server.groups.of(r.Context(), sender.UID, sender.GID), Host: from.Addr().Unmap()}
+		caller.Roles = t.server.access().roles(caller, t.server.account)
+		t.server.serve(rt, out, in, caller)
+		if err := out.Close(); err != nil {
+			t.server.log.Info("client left", "caller", caller, "path", r.URL.Path, "err", err)
 		}
 	}
 }
 
-// bounded runs what starts a process of MUNGE.
-func (t *TCP) bounded(ctx context.Context, do func() error) error {
-	if err := t.credentials.Acquire(ctx, 1); err != nil {
-		return api.Errorf(api.ExitUnreachable, "the client left: %v", err)
-	}
-	defer t.credentials.Release(1)
-	return do()
-}
+// strangersWithin bounds the writing of an answer to who is not known.
+const strangersWithin = 10 * time.Second
 
-// caller is who made the credential of a request, over all of the request.
-func (t *TCP) caller(r *http.Request, w http.ResponseWriter, cred string) (*Caller, error) {
-	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return nil, fmt.Errorf("remote address: %w", err)
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxFacts))
-	if err != nil {
-		return nil, api.Errorf(api.ExitUsage, "the request cannot be read: %v", err)
-	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	var c *munge.Credential
-	err = t.bounded(r.Context(), func() (err error) {
-		c, err = t.munge.VerifyRequest(r.Context(), cred, r.Method, r.URL.RequestURI(), body)
-		return err
-	})
+// refuse answers a request of somebody who is not known.
+func (t *TCP) refuse(w http.ResponseWriter, r *http.Request, cause error) {
+	t.server.log.Warn("a request of another host was refused", "from", r.RemoteAddr, "path", r.URL.Path, "err", cause)
+	status := http.StatusInternalServerError
+	var told error
 	switch {
-	case errors.Is(err, munge.ErrUnavailable):
-		return nil, api.Errorf(api.ExitUnreachable, "%v", err)
-	case err != nil:
-		return nil, &credentialError{err}
+	case errors.Is(cause, munge.ErrUnavailable):
+		status, told = http.StatusServiceUnavailable, api.Errorf(api.ExitUnreachable, "%v\nnext: on the daemon's host, systemctl status munge", cause)
+	case errors.Is(cause, mungehttp.ErrInstance):
+		status, told = http.StatusConflict, api.Errorf(api.ExitUnreachable, "%v\nnext: the same command again", cause)
+	case errors.Is(cause, munge.ErrCredential):
+		status, told = http.StatusForbidden, api.Errorf(api.ExitUsage, "%v\nnext: compare clocks and MUNGE keys of both hosts (munge -n | ssh HOST unmunge), and the releases of hpcenv", cause)
+	default:
+		told = cause
 	}
-	caller := &Caller{UID: c.UID, GID: c.GID, Groups: []int{c.GID}, Host: from.Addr().Unmap()}
-	caller.Roles = t.server.access().roles(caller, ownAccount())
-	return caller, nil
+	data, err := encode(t.server.opts.Classify(told))
+	if err == nil {
+		err = t.gate.Refuse(w, r, status, data)
+	}
+	if err != nil {
+		t.server.log.Warn("a refusal was not told", "from", r.RemoteAddr, "err", err)
+	}
 }
-
-// credentialError: what a request carries vouches for nobody.
-type credentialError struct{ err error }
-
-func (e *credentialError) Error() string { return e.err.Error() }
-
-func (e *credentialError) Unwrap() []error {
-	return []error{e.err, api.ErrForbidden, api.Errorf(api.ExitUsage, "credential")}
-}
-
-// buffered is an answer that is signed as a whole.
-type buffered struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-func (b *buffered) Header() http.Header               { return b.header }
-func (b *buffered) WriteHeader(status int)            { b.status = status }
-func (b *buffered) Write(p []byte) (int, error)       { return b.body.Write(p) }
-func (b *buffered) SetReadDeadline(_ time.Time) error { return nil } // the server's ReadTimeout counts
-func (b *buffered) Flush()                            {}

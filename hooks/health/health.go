@@ -19,9 +19,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"os/user"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -29,7 +27,6 @@ import (
 	"github.com/hpcenv/hpcenv/hooks/facts"
 	"github.com/hpcenv/hpcenv/hooks/gpu"
 	"github.com/hpcenv/hpcenv/internal/clientconf"
-	"github.com/hpcenv/hpcenv/internal/munge"
 )
 
 // Options of a Run.
@@ -130,20 +127,11 @@ func daemonOf(o Options) (*api.Remote, error) {
 		return nil, err
 	case c.Daemon == "":
 		return nil, nil
-	case c.Owner == "":
-		return nil, fmt.Errorf("%s: daemon is set and owner is not\nnext: owner = the account that hpcenvd runs as", path)
 	}
-	uid, err := strconv.Atoi(c.Owner)
+	r, err := api.Place{Daemon: c.Daemon, Owner: c.Owner, MungeSocket: c.MungeSocket}.Remote()
 	if err != nil {
-		u, uerr := user.Lookup(c.Owner)
-		if uerr != nil {
-			return nil, fmt.Errorf("%s: owner: %w\nnext: write the number of the account that hpcenvd runs as", path, uerr)
-		}
-		if uid, err = strconv.Atoi(u.Uid); err != nil {
-			return nil, fmt.Errorf("%s: owner: %w", path, err)
-		}
+		return nil, err
 	}
-	r := &api.Remote{Address: c.Daemon, Owner: uid, Munge: munge.Munge{Socket: c.MungeSocket}}
 	r.From, err = from(c.From, o.Node)
 	if err != nil {
 		return nil, fmt.Errorf("%s: from: %w", path, err)

@@ -29,6 +29,8 @@ type submission struct {
 	check            string // --env-check as given
 	inherited        string
 	step             bool
+	// owner is the daemon's account; -1 = the plugin's configuration does not say.
+	owner int
 	// component of a heterogeneous submission, from 0.
 	component int
 
@@ -55,7 +57,7 @@ func submitMain(ctx context.Context, args []string, deps Deps) int {
 	fl.BoolVar(&s.step, "step", false, "")
 	fl.StringVar(&s.check, "check", "", "")
 	fl.IntVar(&s.component, "component", 0, "")
-	fl.Int("owner", -1, "")
+	fl.IntVar(&s.owner, "owner", -1, "")
 	err := parse(fl, args)
 	if err == nil {
 		ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -176,7 +178,11 @@ func (s *submission) service(ctx context.Context, st *submitStore) (api.Service,
 		}
 		return s.deps.Local(ctx, st.root)
 	}
-	client, err := api.Dial(s.socket)
+	place, err := s.place()
+	if err != nil {
+		return nil, err
+	}
+	client, err := place.Dial(ctx)
 	if err != nil {
 		return nil, err
 	}

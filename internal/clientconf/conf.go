@@ -35,8 +35,8 @@ type Conf struct {
 	// Interpreters is the file that lists Pythons for locks that name none; "" = none
 	// is named.
 	Interpreters string
-	// Daemon is where hpcenvd serves other hosts, as host:port; "" = nowhere. Owner is
-	// the account that it runs as, by name or number.
+	// Daemon is where hpcenvd serves other hosts, as host:port; "" = nowhere. It counts
+	// where Socket is not there. Owner is the account that it runs as, by name or number.
 	Daemon, Owner string
 	// From is the address that this node is to speak from; "" = what its name stands for.
 	From string
@@ -49,6 +49,10 @@ type Conf struct {
 	// Own: Store is the user's own default, nothing was configured.
 	Own bool
 }
+
+// HasDaemon tells whether a daemon is configured, here or on another host: else the store
+// is the user's own.
+func (c *Conf) HasDaemon() bool { return c.Socket != "" || c.Daemon != "" }
 
 // Mirror is one line `mirror = PREFIX URL…`.
 type Mirror struct {
@@ -73,7 +77,7 @@ func Resolve(socket, store, path string, getenv func(string) string) (Conf, erro
 	}
 	c, err := Read(path)
 	switch {
-	case err == nil && (c.Socket != "" || c.Store != ""):
+	case err == nil && (c.HasDaemon() || c.Store != ""):
 		return c, nil
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return Conf{}, err

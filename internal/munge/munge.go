@@ -42,6 +42,8 @@ func refusal(code int) string {
 		return "used before"
 	case 14:
 		return "not of this site's key"
+	case 18:
+		return "made for another account than the daemon's; is owner= in /etc/hpcenv/hpcenv.conf there the account that hpcenvd runs as?"
 	}
 	return fmt.Sprintf("not valid (unmunge exit code %d)", code)
 }
@@ -63,12 +65,25 @@ type Credential struct {
 	// UID and GID of the process that made it.
 	UID, GID int
 	Payload  string
+	// Lifetime is for how long it counts after it was made.
+	Lifetime time.Duration
 }
 
 // Encode makes a credential of this process's account over payload. Errors:
 // ErrUnavailable.
 func (m Munge) Encode(ctx context.Context, payload string) (string, error) {
-	out, err := m.run(ctx, "munge", payload)
+	return m.encode(ctx, payload)
+}
+
+// EncodeFor makes one whose payload only the account uid can read, and that counts for a
+// time, in whole seconds. Errors: ErrUnavailable.
+func (m Munge) EncodeFor(ctx context.Context, payload string, uid int, lifetime time.Duration) (string, error) {
+	// The cipher is named: the payload is not for others.
+	return m.encode(ctx, payload, "--cipher=aes128", fmt.Sprintf("--restrict-uid=%d", uid), fmt.Sprintf("--ttl=%d", int(lifetime.Seconds())))
+}
+
+func (m Munge) encode(ctx context.Context, payload string, args ...string) (string, error) {
+	out, err := m.run(ctx, "munge", payload, args...)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
@@ -81,7 +96,7 @@ func (m Munge) Decode(ctx context.Context, credential string) (*Credential, erro
 	if len(credential) > maxCredential || !strings.HasPrefix(credential, "MUNGE:") {
 		return nil, fmt.Errorf("%w: not a credential", ErrCredential)
 	}
-	out, err := m.run(ctx, "unmunge", credential, "--numeric", "--keys=UID,GID")
+	out, err := m.run(ctx, "unmunge", credential, "--numeric", "--keys=UID,GID,TTL")
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit) && exit.ExitCode() >= badCredential:
@@ -101,6 +116,11 @@ func (m Munge) Decode(ctx context.Context, credential string) (*Credential, erro
 	c.Payload = payload
 	if c.UID, err = strconv.Atoi(fields["UID"]); err == nil {
 		c.GID, err = strconv.Atoi(fields["GID"])
+	}
+	if err == nil {
+		var seconds int
+		seconds, err = strconv.Atoi(fields["TTL"])
+		c.Lifetime = time.Duration(seconds) * time.Second
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: unmunge answered %.200q", ErrUnavailable, head)

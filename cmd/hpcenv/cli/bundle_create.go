@@ -154,7 +154,7 @@ func (a *app) downloads(ctx context.Context, out, project string) (d *service.Do
 	if err != nil {
 		return nil, nil, err
 	}
-	if c.Socket == "" {
+	if !c.HasDaemon() {
 		d, err = service.OpenDownloads("", c.Store, own, project)
 		return d, func() error { return nil }, err
 	}

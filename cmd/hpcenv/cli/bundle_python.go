@@ -40,7 +40,7 @@ func (a *app) fitPythons(b *bundle.Bundle, file string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(offer.Place); c.Socket == "" && errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(offer.Place); !c.HasDaemon() && errors.Is(err, fs.ErrNotExist) {
 		if err := writeNew(offer.Place, b.PythonList); err != nil {
 			return err
 		}

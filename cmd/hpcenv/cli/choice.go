@@ -111,7 +111,7 @@ func splitNames(texts []string) []string {
 // pythons is the digest of what this command offers to locks that name no Python;
 // "" with a daemon, which offers what it has.
 func (a *app) pythons(c clientconf.Conf, lock []byte) (string, error) {
-	if c.Socket != "" || project.OpenPython("", lock) == nil {
+	if c.HasDaemon() || project.OpenPython("", lock) == nil {
 		return "", nil
 	}
 	offer, err := a.ownPython()

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"strings"
 
@@ -22,6 +23,11 @@ func (a *app) conf() (clientconf.Conf, error) {
 	return c, err
 }
 
+// dial connects to the daemon that is configured.
+func dial(c clientconf.Conf) (*api.Client, error) {
+	return api.Place{Socket: c.Socket, Daemon: c.Daemon, Owner: c.Owner, MungeSocket: c.MungeSocket}.Dial(context.Background())
+}
+
 // writer is the service that can prepare: the daemon's, or one in this process
 // on a store of the user's own, which is made if need be; not for a dry run.
 func (a *app) writer(dry bool) (api.Service, error) {
@@ -33,8 +39,8 @@ func (a *app) writer(dry bool) (api.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Socket != "" {
-		return api.Dial(c.Socket)
+	if c.HasDaemon() {
+		return dial(c)
 	}
 	if dry {
 		return service.OpenOwnDry(c.Store, own)
@@ -52,10 +58,10 @@ func (a *app) reader() (api.Service, error) {
 	if c.Store != "" {
 		// A store of one's own that was named and is not made yet has nothing; a
 		// cluster's that is not there is not mounted.
-		own := c.Own || c.Socket == "" && (a.store != "" || a.getenv("HPCENV_STORE") != "")
+		own := c.Own || !c.HasDaemon() && (a.store != "" || a.getenv("HPCENV_STORE") != "")
 		return service.OpenReadOnly(c.Store, own)
 	}
-	return api.Dial(c.Socket)
+	return dial(c)
 }
 
 // own is what a store of the user's own is worked on with.
@@ -73,7 +79,7 @@ func (a *app) own(c clientconf.Conf) (service.Own, error) {
 		return service.Own{}, err
 	}
 	own := service.Own{Delivery: delivery, Scripts: rules, Mirrors: mirrors, Env: a.getenv}
-	if c.Socket == "" {
+	if !c.HasDaemon() {
 		own.Python, err = a.ownPython()
 	}
 	return own, err
@@ -122,9 +128,9 @@ func (a *app) bring(svc api.Service) error {
 func (a *app) ownDelivery(c clientconf.Conf) (image.Delivery, error) {
 	text, from := a.delivery, "--delivery"
 	switch {
-	case c.Socket != "" && text != "":
+	case c.HasDaemon() && text != "":
 		return "", api.Errorf(api.ExitUsage, "how the cluster's environments are published is the administrator's to say (delivery of hpcenvd)\nnext: leave out --delivery, or prepare in a store of your own (--store)")
-	case c.Socket != "":
+	case c.HasDaemon():
 		return "", nil
 	case text == "":
 		text, from = a.getenv("HPCENV_DELIVERY"), "HPCENV_DELIVERY"
@@ -143,7 +149,7 @@ func (a *app) ownDelivery(c clientconf.Conf) (image.Delivery, error) {
 // their own: those of the flags, or else of the variable, which makes all commands
 // ask for the same. None with a daemon, which goes by the administrator's rules.
 func (a *app) scriptRules(c clientconf.Conf) ([]prepare.ScriptRule, error) {
-	if c.Socket != "" {
+	if c.HasDaemon() {
 		if len(a.scripts) > 0 {
 			return nil, api.Errorf(api.ExitUsage, "which link scripts run in the cluster's environments is the administrator's to say (scripts.allow of hpcenvd)\nnext: leave out --run-scripts, or prepare in a store of your own (--store)")
 		}

@@ -18,7 +18,7 @@ func (a *app) withoutDaemon(ctx context.Context, req *api.PrepareRequest, down e
 		return down
 	}
 	c, err := a.conf()
-	if err != nil || c.Socket == "" || c.Store == "" {
+	if err != nil || !c.HasDaemon() || c.Store == "" {
 		return down
 	}
 	svc, err := service.OpenReadOnly(c.Store, false)

@@ -118,7 +118,7 @@ func (a *app) site() (*pyenv.Offer, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if c.Socket == "" {
+	if !c.HasDaemon() {
 		offer, err := a.ownPython()
 		if err != nil {
 			return nil, nil, err
@@ -126,7 +126,7 @@ func (a *app) site() (*pyenv.Offer, []string, error) {
 		platforms, err := service.OwnPlatforms(c.Store)
 		return offer, platforms, err
 	}
-	client, err := api.Dial(c.Socket)
+	client, err := dial(c)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -99,7 +99,7 @@ func (a *app) siteBuilds(ctx context.Context, id, name string, retry bool) ([]ap
 		if err != nil {
 			return nil, err
 		}
-		client, err := api.Dial(c.Socket)
+		client, err := dial(c)
 		if err != nil {
 			return nil, err
 		}
