@@ -28,6 +28,7 @@
 //	slurm/clustertest        stories on a real cluster (scopetest: slurm/scope on one)
 //	slurm/launchbench        what a launch costs
 //	hooks/checkup            a node and what it can run, for a person
+//	hooks/doctor             whether a host is as hpcenv needs it, for an administrator
 //	hooks/facts              what a node is: archgen (its data on processors), factstest (recorded nodes),
 //	                         factstree (unpacks one)
 //	hooks/gpu                the health of a node's GPUs (gputest: drivers from tables)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
@@ -47,8 +48,11 @@ func (h *Host) lookDaemon(ctx context.Context, r *Report) (f findings) {
 	if socket == "" && r.is(RoleDaemon) {
 		socket = defaultSock
 	}
+	if _, err := os.Stat(socket); h.Conf.Daemon != "" && err != nil {
+		return h.lookFarDaemon(ctx)
+	}
 	if socket == "" {
-		f.add(Note, check, "", "no socket is configured here")
+		f.add(Note, check, "", "neither socket nor daemon is configured here")
 		return f
 	}
 	st, at, err := ask(ctx, socket)
@@ -60,18 +64,39 @@ func (h *Host) lookDaemon(ctx context.Context, r *Report) (f findings) {
 		f.add(level, check, next, "%s: %v", socket, err)
 		return f
 	}
-	switch {
-	case st.Version != version.String():
-		f.add(Warning, check, "install one release everywhere; restart hpcenvd after an upgrade", "it is %s, this is %s", st.Version, version.String())
-	default:
-		f.add(OK, check, "", "%s answers, store %s", st.Version, st.Store)
-	}
+	f = append(f, release(st)...)
 	if !at.IsZero() {
 		if off := time.Since(at); off > time.Minute || off < -time.Minute {
 			f.add(Warning, "clock", "set both clocks by NTP: MUNGE refuses what is older than five minutes", "the daemon's clock is %s off", off.Round(time.Second))
 		}
 	}
 	return f
+}
+
+// release compares the daemon's with this one.
+func release(st *api.Status) (f findings) {
+	if st.Version != version.String() {
+		f.add(Warning, "daemon", "install one release everywhere; restart hpcenvd after an upgrade", "it is %s, this is %s", st.Version, version.String())
+		return f
+	}
+	f.add(OK, "daemon", "", "%s answers, store %s", st.Version, st.Store)
+	return f
+}
+
+// lookFarDaemon asks the daemon of another host, with MUNGE: its answer shows that both
+// hosts have one key and, within MUNGE's five minutes, one time.
+func (h *Host) lookFarDaemon(ctx context.Context) (f findings) {
+	place := api.Place{Daemon: h.Conf.Daemon, Owner: h.Conf.Owner, MungeSocket: h.Conf.MungeSocket}
+	client, err := place.Dial(ctx)
+	var st *api.Status
+	if err == nil {
+		st, err = client.Status(ctx)
+	}
+	if err != nil {
+		f.add(Problem, "daemon", "see that hpcenvd listens there, that no firewall is between, and that both hosts have MUNGE's key and the right time", "%s: %v", h.Conf.Daemon, err)
+		return f
+	}
+	return release(st)
 }
 
 // ask asks the daemon who it is, and the time of its host.
@@ -123,7 +148,7 @@ func (h *Host) lookPrefixRoot(context.Context) (f findings) {
 		f.add(Problem, check, "mkdir -p "+root, "%v", err)
 	case !st.IsDir():
 		f.add(Problem, check, "replace it by a directory", "%s is none", root)
-	case othersMayWrite(st) != "" && !mounted(h.at(root)):
+	case othersMayWrite(st) != "" && !h.mounted(root):
 		f.add(Problem, check, "chown root "+root+" && chmod go-w "+root, "%s %s", root, othersMayWrite(st))
 	default:
 		f.add(OK, check, "", "%s", root)
@@ -131,11 +156,19 @@ func (h *Host) lookPrefixRoot(context.Context) (f findings) {
 	return f
 }
 
-// mounted tells whether something is mounted at a directory.
-func mounted(path string) bool {
-	here, err := os.Stat(path)
-	above, aerr := os.Stat(filepath.Dir(path))
-	return err == nil && aerr == nil && device(here) != device(above)
+// mounted tells whether something is mounted at a directory. (A bind mount has the device
+// of what lies below it.)
+func (h *Host) mounted(path string) bool {
+	table, err := os.ReadFile(h.at("/proc/self/mountinfo"))
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(table)) {
+		if fields := strings.Fields(line); len(fields) > 4 && fields[4] == path {
+			return true
+		}
+	}
+	return false
 }
 
 // lookNode: what a compute node keeps and tells.

@@ -20,3 +20,6 @@ func inner(args []string) (code int, ok bool) {
 	}
 	return wrapper.Main(args), true
 }
+
+// adminHere are the administrators' commands that look at a host.
+func (a *app) adminHere() []*cobra.Command { return []*cobra.Command{a.doctorCmd()} }

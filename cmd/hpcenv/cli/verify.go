@@ -22,6 +22,7 @@ func (a *app) adminCmd() *cobra.Command {
 	}
 	cmd.SuggestionsMinimumDistance = 2
 	cmd.AddCommand(a.verifyCmd(), a.buildsCmd())
+	cmd.AddCommand(a.adminHere()...)
 	return cmd
 }
 
