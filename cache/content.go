@@ -103,6 +103,9 @@ func (s *Store) PublishFiles(ctx context.Context, files []NewFile) (err error) {
 	if err := s.Sync(); err != nil {
 		return err
 	}
+	if err := s.mayPublish(); err != nil {
+		return err
+	}
 	for i, f := range files {
 		if err := os.Rename(temp(i), f.Path); err != nil {
 			return storeError("publish", f.Path, err)

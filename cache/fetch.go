@@ -341,6 +341,9 @@ func (d *download) publish() error {
 		return storeError("write", d.part, err)
 	}
 	path := d.s.ArchivePath(d.src)
+	if err := d.s.mayPublish(); err != nil {
+		return err
+	}
 	if err := os.Rename(d.part, path); err != nil {
 		return storeError("publish", path, err)
 	}

@@ -91,6 +91,9 @@ func (b *Batch) Commit(ctx context.Context) error {
 	if err := b.s.Sync(); err != nil {
 		return err
 	}
+	if err := b.s.mayPublish(); err != nil {
+		return err
+	}
 	for _, st := range b.staged {
 		path := b.s.ManifestPath(st.Manifest.SHA256)
 		if err := os.Rename(st.temp, path); err != nil {

@@ -35,6 +35,9 @@ func (s *Store) PublishFile(staged, final string, mode os.FileMode) error {
 	if err := s.MkdirAll(filepath.Dir(final)); err != nil {
 		return err
 	}
+	if err := s.mayPublish(); err != nil {
+		return err
+	}
 	err = renameNew(staged, final)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
 		// The file system has no such flag. Whoever holds the lock of a name has

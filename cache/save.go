@@ -45,6 +45,9 @@ func (s *Store) SaveFile(path string, mode os.FileMode, write func(io.Writer) er
 	if err := s.MkdirAll(filepath.Dir(path)); err != nil {
 		return err
 	}
+	if err := s.mayPublish(); err != nil {
+		return err
+	}
 	if err := os.Rename(f.Name(), path); err != nil {
 		return storeError("publish", path, err)
 	}
@@ -75,6 +78,9 @@ func (s *Store) KeepFile(path string, mode os.FileMode, data []byte) (err error)
 		return err
 	}
 	if err := s.MkdirAll(filepath.Dir(path)); err != nil {
+		return err
+	}
+	if err := s.mayPublish(); err != nil {
 		return err
 	}
 	return storeError("publish", path, os.Rename(f.Name(), path))
@@ -190,6 +196,9 @@ func (s *Store) PublishDir(ctx context.Context, staged, final string) error {
 		return err
 	}
 	if err := s.Sync(); err != nil {
+		return err
+	}
+	if err := s.mayPublish(); err != nil {
 		return err
 	}
 	err := renameNew(staged, final)

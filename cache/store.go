@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -48,6 +49,8 @@ type Store struct {
 	local string
 	// private is set in a part of a store that is one group's own.
 	private *private
+	// hold is the right to publish, where Hold was called; nil = nobody asked for it.
+	hold atomic.Pointer[Hold]
 }
 
 // layout lists a store's directories below its root, parents first.

@@ -55,6 +55,9 @@ func (s *Store) ImportArchive(ctx context.Context, r io.Reader, src Source) (err
 		return err
 	}
 	path := s.ArchivePath(src)
+	if err := s.mayPublish(); err != nil {
+		return err
+	}
 	if err := os.Rename(temp, path); err != nil {
 		return storeError("publish", path, err)
 	}

@@ -41,6 +41,12 @@ func run(ctx context.Context, conf *config.Config, log *slog.Logger) (err error)
 	if err != nil {
 		return err
 	}
+	served := make(chan error, 3)
+	held, err := hold(ctx, store, log, served)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, held.Release()) }()
 	delivery, err := image.Parse(conf.Delivery)
 	if err != nil {
 		return fmt.Errorf("%w: delivery: %w", config.ErrConfig, err)
@@ -67,7 +73,6 @@ func run(ctx context.Context, conf *config.Config, log *slog.Logger) (err error)
 	if err != nil {
 		return err
 	}
-	served := make(chan error, 2)
 	go func() { served <- about("socket "+conf.Socket, srv.Serve(listener)) }()
 	remote, err := serveTCP(conf.Nodes, srv, log, served)
 	if err != nil {
