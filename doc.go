@@ -15,6 +15,7 @@
 //	cmd/hpcenv-gpu           asks the driver of a node's GPUs (cgo), and ends
 //	cmd/hpcenvd              the daemon (serve)
 //	daemon/api               wire types and the client
+//	daemon/catalog           the index in step with the store, and answers from it
 //	daemon/config            what an administrator wrote
 //	daemon/inventory         what the cluster's nodes are
 //	daemon/server            the API on a socket
@@ -84,6 +85,7 @@
 //	cache/archive            reading package archives
 //	cache/credential         the credentials that users' tools keep
 //	cache/fair               places shared among clients
+//	cache/index              what is costly to ask of a store, in SQLite
 //	cache/mirror             where else the content of a URL lies
 //	cache/remote             http, https, s3, oci and file
 //	internal/clientconf      where the daemon and the store are

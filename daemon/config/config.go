@@ -59,6 +59,9 @@ type Config struct {
 	// BuildDir is where environments are built and packages lie unpacked if Delivery is
 	// image: a directory of this host's own disk.
 	BuildDir string `mapstructure:"build_dir"`
+	// Index is the file of the index, on this host's own disk; "" = index.db beside
+	// BuildDir. IndexPath tells.
+	Index string `mapstructure:"index"`
 	// LogLevel is debug, info, warn or error.
 	LogLevel string `mapstructure:"log_level"`
 
@@ -180,6 +183,7 @@ var defaults = map[string]any{
 	"byte_code":             true,
 	"delivery":              string(image.ClusterDefault),
 	"build_dir":             "/var/lib/hpcenv/build",
+	"index":                 "",
 	"log_level":             "info",
 	"interpreters":          []python.Interpreter{},
 	"glibc":                 pyenv.DefaultGlibc,
@@ -309,6 +313,14 @@ func readEnviron(v *viper.Viper, environ []string) error {
 	return nil
 }
 
+// IndexPath is the file of the index.
+func (c *Config) IndexPath() string {
+	if c.Index != "" {
+		return c.Index
+	}
+	return filepath.Join(filepath.Dir(c.BuildDir), "index.db")
+}
+
 // isHostPort tells whether s can be listened to.
 func isHostPort(s string) bool {
 	_, port, err := net.SplitHostPort(s)
@@ -337,6 +349,8 @@ func (c *Config) check() error {
 		}
 	}
 	switch {
+	case c.Index != "" && !filepath.IsAbs(c.Index):
+		return bad("index", "%q is not an absolute path", c.Index)
 	case !filepath.IsAbs(c.BuildDir):
 		return bad("build_dir", "%q is not an absolute path", c.BuildDir)
 	case len(c.Platforms) == 0:

@@ -32,7 +32,7 @@ func (s *Server) prepare(w http.ResponseWriter, r *Request) error {
 			release()
 		}
 	}()
-	log := s.log.With("uid", who.UID, "lock", short(digest(req.Lock)))
+	log, asked := s.log.With("uid", who.UID, "lock", short(digest(req.Lock))), time.Now()
 	j, joined := s.jobs.join(key(req, s.backends.Work.OwnParts(req.Groups)), release, func(ctx context.Context, report func(api.Event)) (result *api.PrepareResult, err error) {
 		defer func() { // one lock's fault is not everybody's
 			if cause := recover(); cause != nil {
@@ -70,6 +70,7 @@ func (s *Server) prepare(w http.ResponseWriter, r *Request) error {
 		log.Info("client left; the work goes on", "err", err)
 		return nil
 	}
+	// Whoever leaves has asked nevertheless; the answer is the work's own.
 	err := j.follow(r.Context(), func(events []api.Event) error {
 		for i := range events {
 			if err := enc.Encode(api.Message{Event: &events[i]}); err != nil {
@@ -80,6 +81,7 @@ func (s *Server) prepare(w http.ResponseWriter, r *Request) error {
 	})
 	if err != nil {
 		log.Info("client left; the work goes on", "err", err)
+		s.jobs.group.Go(func() { s.noteEnd(who, req, j, asked, log) })
 		return nil
 	}
 	last := api.Message{Result: j.result}
@@ -91,6 +93,7 @@ func (s *Server) prepare(w http.ResponseWriter, r *Request) error {
 	} else if j.err != nil {
 		last = api.Message{Error: s.opts.Classify(j.err)}
 	}
+	s.note(who, req, j, asked, log)
 	if err := enc.Encode(last); err != nil {
 		log.Info("client left before the end", "err", err)
 	}

@@ -42,6 +42,10 @@ var mayAsk = map[string]string{
 	"GET /v1/status":                  "ousadr OUSAR",
 	"GET /v1/instance":                "ousadr OUSARx",
 	"POST /v1/site-builds/{id}/retry": "   adr    A",
+	"POST /v1/index/rebuild":          "   adr    A",
+	"GET /v1/index":                   "  sadr   SA",
+	"GET /v1/requests":                "  sadr   SA",
+	"GET /v1/where/{name}":            "  sadr   SA",
 	"PUT /v1/nodes/{name}/facts":      "             R",
 }
 

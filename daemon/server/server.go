@@ -50,6 +50,8 @@ type Backends struct {
 	// Work is never nil.
 	Work  Backend
 	Nodes NodeBackend
+	// Index of the store; nil = there is none.
+	Index IndexBackend
 }
 
 // Options of a Server.

@@ -21,6 +21,7 @@ func (s *Server) Table() []Route {
 		s.prepareRoutes(),
 		s.environmentRoutes(),
 		s.nodeRoutes(),
+		s.indexRoutes(),
 	)
 }
 

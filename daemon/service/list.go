@@ -28,16 +28,6 @@ func (s *Service) List(ctx context.Context) ([]api.Environment, error) {
 	return list(ctx, parts)
 }
 
-// ListFor is List for a member of these groups: of what lies with a group, only
-// theirs is there.
-func (s *Service) ListFor(ctx context.Context, groups []int) ([]api.Environment, error) {
-	parts, err := s.parts(&groups)
-	if err != nil {
-		return nil, err
-	}
-	return list(ctx, parts)
-}
-
 // parts are the store and those of its parts that this process, or who is a member
 // of these groups, may read.
 func (s *Service) parts(groups *[]int) ([]*cache.Store, error) {

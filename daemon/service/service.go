@@ -62,6 +62,8 @@ type Service struct {
 	deps   prepare.Deps
 	slots  *fair.Limiter
 	wanted wanted
+	// catalog of what is published; nil = the store itself is asked.
+	catalog Catalog
 	// project is the directory of the lock that was asked for last. In a user's
 	// own process, where it counts, there is one.
 	project atomic.Value
@@ -168,6 +170,11 @@ func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report f
 	}
 	if deps.Fetcher != nil {
 		out.Notes = append(out.Notes, deps.Fetcher.Warnings()...)
+	}
+	// The environments are there, whatever becomes of the index: it is compared with the
+	// store from time to time.
+	if err := s.noted(context.WithoutCancel(ctx), deps.Store, out); err != nil {
+		out.Notes = append(out.Notes, "hpcenv list may not show it for some hours: "+err.Error())
 	}
 	return out, nil
 }

@@ -68,7 +68,12 @@ func run(ctx context.Context, conf *config.Config, log *slog.Logger) (err error)
 		Scripts: scripts(conf.Scripts), Python: conf.Offer(),
 		Fetcher: fetch, SiteBuilds: siteBuilds(conf, fetch, delivery),
 	})
-	srv := server.New(server.Backends{Work: svc, Nodes: keeper}, server.Options{Log: log, Classify: service.Classify})
+	cat, err := openCatalog(ctx, conf, svc, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cat.Close()) }()
+	srv := server.New(server.Backends{Work: svc, Nodes: keeper, Index: cat}, server.Options{Log: log, Classify: service.Classify})
 	listener, err := server.Listen(conf.Socket)
 	if err != nil {
 		return err
@@ -78,7 +83,7 @@ func run(ctx context.Context, conf *config.Config, log *slog.Logger) (err error)
 	if err != nil {
 		return errors.Join(err, srv.Close(ctx))
 	}
-	stopSchedules, err := schedule(conf, store, keeper, log)
+	stopSchedules, err := schedule(conf, store, keeper, cat, log)
 	if err != nil {
 		return errors.Join(err, remote(ctx), srv.Close(ctx))
 	}

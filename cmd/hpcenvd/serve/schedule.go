@@ -13,6 +13,7 @@ import (
 	"github.com/go-co-op/gocron/v2"
 
 	"github.com/hpcenv/hpcenv/cache"
+	"github.com/hpcenv/hpcenv/daemon/catalog"
 	"github.com/hpcenv/hpcenv/daemon/config"
 	"github.com/hpcenv/hpcenv/daemon/inventory"
 	"github.com/hpcenv/hpcenv/slurm/queries"
@@ -26,7 +27,7 @@ const cleanEvery = time.Hour
 const publishEvery = 2 * time.Second
 
 // schedule starts what happens by the clock; stop ends it.
-func schedule(conf *config.Config, store *cache.Store, keeper *inventory.Keeper, log *slog.Logger) (stop func() error, err error) {
+func schedule(conf *config.Config, store *cache.Store, keeper *inventory.Keeper, cat *catalog.Catalog, log *slog.Logger) (stop func() error, err error) {
 	opts := []gocron.SchedulerOption{gocron.WithStopTimeout(10 * time.Second)}
 	if log.Enabled(context.Background(), slog.LevelDebug) {
 		opts = append(opts, gocron.WithLogger(log))
@@ -60,6 +61,7 @@ func schedule(conf *config.Config, store *cache.Store, keeper *inventory.Keeper,
 			}
 		})
 	}
+	add("index", compareEvery, func(ctx context.Context) { compare(ctx, cat, log) })
 	add("clean", cleanEvery, func(context.Context) {
 		n, err := store.CleanTemp(conf.Tmp.Keep)
 		if err != nil {
