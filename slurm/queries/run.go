@@ -34,9 +34,18 @@ type Client struct {
 
 // scontrol runs scontrol with args and returns what it printed.
 func (c Client) scontrol(ctx context.Context, args ...string) ([]byte, error) {
-	name := c.Scontrol
-	if name == "" {
-		name = "scontrol"
+	return c.run(ctx, nil, "scontrol", args...)
+}
+
+// find is one of Slurm's commands: those beside the scontrol that is configured, or as
+// PATH and Search have them.
+func (c Client) find(name string) (string, error) {
+	if c.Scontrol != "" {
+		if name == "scontrol" {
+			name = c.Scontrol
+		} else {
+			name = filepath.Join(filepath.Dir(c.Scontrol), name)
+		}
 	}
 	path, err := exec.LookPath(name)
 	for i := 0; err != nil && c.Scontrol == "" && i < len(c.Search); i++ {
@@ -44,11 +53,20 @@ func (c Client) scontrol(ctx context.Context, args ...string) ([]byte, error) {
 			path, err = found, nil
 		}
 	}
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("%w: %s is not in PATH", ErrNoSlurm, name)
+	}
 	if err != nil {
-		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("%w: %s is not in PATH", ErrNoSlurm, name)
-		}
-		return nil, fmt.Errorf("%w: %s: %w", ErrSlurm, name, err)
+		return "", fmt.Errorf("%w: %s: %w", ErrSlurm, name, err)
+	}
+	return path, nil
+}
+
+// run runs one of Slurm's commands, with further variables, and returns what it printed.
+func (c Client) run(ctx context.Context, env []string, name string, args ...string) ([]byte, error) {
+	path, err := c.find(name)
+	if err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
@@ -58,7 +76,7 @@ func (c Client) scontrol(ctx context.Context, args ...string) ([]byte, error) {
 	// A child of scontrol that keeps the pipes open must not hold us.
 	cmd.WaitDelay = time.Second
 	// One form of output whatever the caller's shell asks for.
-	cmd.Env = append(withoutPrefixed(os.Environ(), "SCONTROL_", "SLURM_TIME_FORMAT"), "LC_ALL=C")
+	cmd.Env = append(append(withoutPrefixed(os.Environ(), "SCONTROL_", "SQUEUE_", "SACCTMGR_", "SLURM_TIME_FORMAT"), "LC_ALL=C"), env...)
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
 			err = ctx.Err()
