@@ -17,6 +17,7 @@
 //	daemon/api               wire types and the client
 //	daemon/catalog           the index in step with the store, and answers from it
 //	daemon/config            what an administrator wrote
+//	daemon/leases            what jobs and names need from being collected
 //	daemon/inventory         what the cluster's nodes are
 //	daemon/server            the API on a socket
 //	daemon/service           the API's work, on a store
@@ -33,6 +34,7 @@
 //	hooks/facts              what a node is: archgen (its data on processors), factstest (recorded nodes),
 //	                         factstree (unpacks one)
 //	hooks/gpu                the health of a node's GPUs (gputest: drivers from tables)
+//	hooks/handover           what a submission leaves for the daemon, and names
 //	hooks/health             a node reads what it is, and tells
 //	hooks/helper             the program behind the plugin, prolog and epilog
 //	hooks/jobscript          lines of job scripts that would leave the environment

@@ -37,12 +37,15 @@ const dialTimeout = 5 * time.Second
 
 // Dial connects to the daemon at socket. Where nobody answers, the error is an
 // *Error with ExitUnreachable that names the next step.
-func Dial(socket string) (*Client, error) {
+func Dial(socket string) (*Client, error) { return DialContext(context.Background(), socket) }
+
+// DialContext is Dial; connecting ends with ctx.
+func DialContext(ctx context.Context, socket string) (*Client, error) {
 	dial := func(ctx context.Context) (net.Conn, error) {
 		d := net.Dialer{Timeout: dialTimeout}
 		return d.DialContext(ctx, "unix", socket)
 	}
-	conn, err := dial(context.Background())
+	conn, err := dial(ctx)
 	if err != nil {
 		return nil, unreachable(socket, err)
 	}

@@ -46,6 +46,12 @@ var mayAsk = map[string]string{
 	"GET /v1/index":                   "  sadr   SA",
 	"GET /v1/requests":                "  sadr   SA",
 	"GET /v1/where/{name}":            "  sadr   SA",
+	"POST /v1/leases":                 "ousadr OUSAR",
+	"GET /v1/leases":                  "ousadr OUSAR",
+	"DELETE /v1/leases/{token}":       "o  adr O  A",
+	"GET /v1/jobs/{id}":               "o sadr O SA",
+	"PUT /v1/names/{name...}":         "   adr    A",
+	"DELETE /v1/names/{name...}":      "   adr    A",
 	"PUT /v1/nodes/{name}/facts":      "             R",
 }
 

@@ -52,6 +52,8 @@ type Backends struct {
 	Nodes NodeBackend
 	// Index of the store; nil = there is none.
 	Index IndexBackend
+	// Leases of the store; nil = there are none.
+	Leases LeaseBackend
 }
 
 // Options of a Server.

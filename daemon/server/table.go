@@ -22,6 +22,7 @@ func (s *Server) Table() []Route {
 		s.environmentRoutes(),
 		s.nodeRoutes(),
 		s.indexRoutes(),
+		s.leaseRoutes(),
 	)
 }
 

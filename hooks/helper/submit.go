@@ -91,7 +91,7 @@ func (s *submission) run(ctx context.Context, stdout io.Writer) error {
 // choosePin chooses what the job gets, sees that it is there, and hands the pin to the
 // plugin.
 func (s *submission) choosePin(ctx context.Context, stdout io.Writer) error {
-	wanted, err := s.wanted()
+	wanted, err := s.wanted(ctx)
 	if err != nil {
 		return err
 	}
@@ -117,6 +117,9 @@ func (s *submission) choosePin(ctx context.Context, stdout io.Writer) error {
 	wire, err := encodePin(p)
 	if err != nil {
 		return err
+	}
+	if !store.own {
+		s.handOver(ctx, store, p, wire)
 	}
 	out := newRecords(stdout)
 	out.put("pin", wire)

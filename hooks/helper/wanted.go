@@ -1,6 +1,7 @@
 package helper
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -65,9 +66,12 @@ func (w *wanted) inline() json.RawMessage {
 
 // wanted reads the lock that the options name, or takes that of the pin which
 // this process inherited.
-func (s *submission) wanted() (*wanted, error) {
+func (s *submission) wanted(ctx context.Context) (*wanted, error) {
 	if s.lock == "" {
 		return s.wantedOfPin()
+	}
+	if w, ok, err := s.earlier(ctx); ok {
+		return w, err
 	}
 	path, err := expandHome(s.lock)
 	if err != nil {

@@ -29,7 +29,7 @@ func TestLockOfDirectory(t *testing.T) {
 		}
 		s := &submission{}
 		s.lock = dir
-		w, err := s.wanted()
+		w, err := s.wanted(t.Context())
 		if c.want == "" {
 			if err == nil {
 				t.Errorf("an empty directory has %s", w.shown)
@@ -56,7 +56,7 @@ func TestWishes(t *testing.T) {
 	}
 	for given, want := range map[string]string{"": "python=3.12", "group=b,extra=A": "python=3.12,extra=a,group=b", "python=3.11": "python=3.11"} {
 		s := &submission{lock: filepath.Join(dir, "uv.lock"), name: given}
-		w, err := s.wanted()
+		w, err := s.wanted(t.Context())
 		if err != nil || w.name != want || w.activation != nil {
 			t.Errorf("%q: %+v, %v", given, w, err)
 		}
@@ -68,11 +68,11 @@ func TestWishes(t *testing.T) {
 		t.Fatal(err)
 	}
 	stale := &submission{lock: filepath.Join(dir, "uv.lock")}
-	if _, err := stale.wanted(); exitCode(err) != api.ExitUsage || !errors.Is(err, satisfy.ErrStale) {
+	if _, err := stale.wanted(t.Context()); exitCode(err) != api.ExitUsage || !errors.Is(err, satisfy.ErrStale) {
 		t.Errorf("a stale lock: %v", err)
 	}
 	t.Setenv("HPCENV_FROZEN", "1")
-	if _, err := stale.wanted(); err != nil {
+	if _, err := stale.wanted(t.Context()); err != nil {
 		t.Errorf("a stale lock, taken as it is: %v", err)
 	}
 	t.Setenv("HPCENV_FROZEN", "")
@@ -80,7 +80,7 @@ func TestWishes(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &submission{lock: dir, name: "extra=a,b"}
-	if _, err := s.wanted(); exitCode(err) != api.ExitUsage {
+	if _, err := s.wanted(t.Context()); exitCode(err) != api.ExitUsage {
 		t.Errorf("got %v", err)
 	}
 	// A step's own wish keeps the Python of the job's.

@@ -19,8 +19,9 @@ import (
 )
 
 const (
-	user1 = "hpcenv-user1"
-	user2 = "hpcenv-user2"
+	user1      = "hpcenv-user1"
+	user2      = "hpcenv-user2"
+	daemonUser = "hpcenvd"
 )
 
 var keep = flag.Bool("keep", false, "leave the cluster running")
@@ -46,6 +47,8 @@ func TestMain(m *testing.M) {
 	commands := map[string]func(){
 		"u1": func() { runAs(user1) },
 		"u2": func() { runAs(user2) },
+		// The daemon's own account is an administrator.
+		"daemon-account": func() { runAs(daemonUser) },
 	}
 	for name, f := range programs {
 		commands[name] = f

@@ -46,4 +46,6 @@ func linuxOnly(c *cobra.Command) *cobra.Command {
 
 func inner([]string) (code int, ok bool) { return 0, false }
 
+func (a *app) adminStore() []*cobra.Command { return nil }
+
 func (a *app) adminHere() []*cobra.Command { return nil }

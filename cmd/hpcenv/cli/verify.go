@@ -22,6 +22,7 @@ func (a *app) adminCmd() *cobra.Command {
 	}
 	cmd.SuggestionsMinimumDistance = 2
 	cmd.AddCommand(a.verifyCmd(), a.buildsCmd(), a.indexCmd(), a.whereCmd(), a.requestsCmd())
+	cmd.AddCommand(a.adminStore()...)
 	cmd.AddCommand(a.adminHere()...)
 	return cmd
 }

@@ -73,7 +73,11 @@ func run(ctx context.Context, conf *config.Config, log *slog.Logger) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, cat.Close()) }()
-	srv := server.New(server.Backends{Work: svc, Nodes: keeper, Index: cat}, server.Options{Log: log, Classify: service.Classify})
+	needed, err := openLeases(conf, store, cat, log)
+	if err != nil {
+		return err
+	}
+	srv := server.New(server.Backends{Work: svc, Nodes: keeper, Index: cat, Leases: needed}, server.Options{Log: log, Classify: service.Classify})
 	listener, err := server.Listen(conf.Socket)
 	if err != nil {
 		return err
@@ -83,7 +87,7 @@ func run(ctx context.Context, conf *config.Config, log *slog.Logger) (err error)
 	if err != nil {
 		return errors.Join(err, srv.Close(ctx))
 	}
-	stopSchedules, err := schedule(conf, store, keeper, cat, log)
+	stopSchedules, err := schedule(conf, store, keeper, cat, needed, log)
 	if err != nil {
 		return errors.Join(err, remote(ctx), srv.Close(ctx))
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/catalog"
 	"github.com/hpcenv/hpcenv/daemon/config"
 	"github.com/hpcenv/hpcenv/daemon/inventory"
+	"github.com/hpcenv/hpcenv/daemon/leases"
 	"github.com/hpcenv/hpcenv/slurm/queries"
 )
 
@@ -27,7 +28,7 @@ const cleanEvery = time.Hour
 const publishEvery = 2 * time.Second
 
 // schedule starts what happens by the clock; stop ends it.
-func schedule(conf *config.Config, store *cache.Store, keeper *inventory.Keeper, cat *catalog.Catalog, log *slog.Logger) (stop func() error, err error) {
+func schedule(conf *config.Config, store *cache.Store, keeper *inventory.Keeper, cat *catalog.Catalog, needed *leases.Keeper, log *slog.Logger) (stop func() error, err error) {
 	opts := []gocron.SchedulerOption{gocron.WithStopTimeout(10 * time.Second)}
 	if log.Enabled(context.Background(), slog.LevelDebug) {
 		opts = append(opts, gocron.WithLogger(log))
@@ -62,6 +63,19 @@ func schedule(conf *config.Config, store *cache.Store, keeper *inventory.Keeper,
 		})
 	}
 	add("index", compareEvery, func(ctx context.Context) { compare(ctx, cat, log) })
+	add("leases", reconcileEvery, func(ctx context.Context) {
+		switch err := needed.Reconcile(ctx); {
+		case errors.Is(err, queries.ErrNoSlurm):
+			log.Debug("leases", "err", err)
+		case err != nil:
+			log.Warn("what jobs need is not known; nothing is collected", "err", err)
+		}
+	})
+	add("inbox", inboxEvery, func(ctx context.Context) {
+		if err := needed.TakeInbox(ctx); err != nil {
+			log.Warn("inbox/ was not taken in", "err", err)
+		}
+	})
 	add("clean", cleanEvery, func(context.Context) {
 		n, err := store.CleanTemp(conf.Tmp.Keep)
 		if err != nil {
