@@ -16,6 +16,7 @@
 //	cmd/hpcenvd              the daemon (serve)
 //	daemon/api               wire types and the client
 //	daemon/catalog           the index in step with the store, and answers from it
+//	daemon/collect           removes what nothing needs
 //	daemon/config            what an administrator wrote
 //	daemon/leases            what jobs and names need from being collected
 //	daemon/inventory         what the cluster's nodes are

@@ -77,6 +77,8 @@ type Config struct {
 	Selection Selection `mapstructure:"selection"`
 	Scripts   Scripts   `mapstructure:"scripts"`
 	Tmp       Tmp       `mapstructure:"tmp"`
+	// GC is collection.
+	GC GC `mapstructure:"gc"`
 	// SiteBuilds are what is compiled on nodes for environments; they run by
 	// Scripts.Spool.
 	SiteBuilds []sitebuild.Declaration `mapstructure:"site_builds"`
@@ -166,6 +168,21 @@ type Nodes struct {
 	MungeSocket string `mapstructure:"munge_socket"`
 }
 
+// GC is what becomes of environments that nothing needs.
+type GC struct {
+	// MaxGB (10^9 bytes) and MaxInodes are the budget of all environments; 0 = none.
+	MaxGB     int64 `mapstructure:"max_gb"`
+	MaxInodes int64 `mapstructure:"max_inodes"`
+	// KeepUsed: what was used so recently stays, whatever the budget.
+	KeepUsed time.Duration `mapstructure:"keep_used"`
+	// UnusedAfter: what was not used for so long goes, whatever the budget; 0 = never.
+	UnusedAfter time.Duration `mapstructure:"unused_after"`
+	// Grace is how long what was removed can be brought back.
+	Grace time.Duration `mapstructure:"grace"`
+	// Every is the time between two collections; 0 = only when an administrator asks.
+	Every time.Duration `mapstructure:"every"`
+}
+
 // Tmp is what becomes of unfinished work.
 type Tmp struct {
 	// Keep is the age at which it is removed.
@@ -210,6 +227,12 @@ var defaults = map[string]any{
 	"scripts.disk_mb":       4096,
 	"scripts.files":         200_000,
 	"tmp.keep":              48 * time.Hour,
+	"gc.max_gb":             0,
+	"gc.max_inodes":         0,
+	"gc.keep_used":          168 * time.Hour,
+	"gc.unused_after":       2160 * time.Hour,
+	"gc.grace":              72 * time.Hour,
+	"gc.every":              6 * time.Hour,
 	"site_builds":           []sitebuild.Declaration{},
 }
 
@@ -363,6 +386,16 @@ func (c *Config) check() error {
 		return bad("inventory.refresh", "%v is less than a second", c.Inventory.Refresh)
 	case c.Nodes.Listen != "" && !isHostPort(c.Nodes.Listen):
 		return bad("nodes.listen", "%q is not host:port or :port", c.Nodes.Listen)
+	case c.GC.MaxGB < 0 || c.GC.MaxInodes < 0:
+		return bad("gc", "max_gb and max_inodes are 0 (no budget) or more")
+	case c.GC.KeepUsed < time.Hour:
+		return bad("gc.keep_used", "%v is less than an hour: what was just prepared would go before a job is submitted", c.GC.KeepUsed)
+	case c.GC.UnusedAfter != 0 && c.GC.UnusedAfter < c.GC.KeepUsed:
+		return bad("gc.unused_after", "%v is less than gc.keep_used (%v): what is kept for its use would go for want of it", c.GC.UnusedAfter, c.GC.KeepUsed)
+	case c.GC.Grace < 0:
+		return bad("gc.grace", "%v is less than nothing", c.GC.Grace)
+	case c.GC.Every != 0 && c.GC.Every < time.Minute:
+		return bad("gc.every", "%v is less than a minute; 0 switches it off", c.GC.Every)
 	case c.Tmp.Keep < time.Hour:
 		return bad("tmp.keep", "%v is less than an hour; work that still runs would be removed", c.Tmp.Keep)
 	case len(c.Scripts.JobPlatforms) > 0 && !filepath.IsAbs(c.Scripts.Spool):

@@ -41,6 +41,7 @@ func TestLaterWins(t *testing.T) {
 	want := &Config{
 		Store: "/file", Socket: "/run/hpcenv/hpcenvd.sock", PrefixRoot: "/flag/e", Platforms: []string{"linux-64"}, Clusters: []string{},
 		ByteCode: true, Delivery: string(image.ClusterDefault), BuildDir: "/var/lib/hpcenv/build", LogLevel: "info", Interpreters: []python.Interpreter{}, Glibc: "2.28", Fetch: Fetch{Allow: []string{"10.0.0.1:80"}, Parallel: 5, Mirrors: []MirrorRule{}, Buckets: []Bucket{}}, Inventory: Inventory{Refresh: 90 * time.Second}, Tmp: Tmp{Keep: 48 * time.Hour},
+		GC:        GC{KeepUsed: 168 * time.Hour, UnusedAfter: 2160 * time.Hour, Grace: 72 * time.Hour, Every: 6 * time.Hour},
 		Selection: Selection{Rules: []selection.Rule{}, CUDATable: CUDATablePath}, SiteBuilds: []sitebuild.Declaration{},
 		Scripts: Scripts{Allow: []ScriptRule{}, JobPlatforms: []string{}, Wait: time.Hour, OnFailure: "degrade", Time: 10 * time.Minute, MemoryMB: 4096, Processes: 128, DiskMB: 4096, Files: 200_000},
 	}
@@ -59,6 +60,8 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"not YAML", "store: [\n", "", "hpcenvd.yaml"},
 		{"unknown variable", "store: /s\n", "HPCENVD_STOER=/x", "HPCENVD_STOER; the nearest is HPCENVD_STORE"},
 		{"no store", "", "", "store: is not set"},
+		{"a budget below nothing", "store: /s\ngc: {max_gb: -1}\n", "", "gc: max_gb"},
+		{"kept and gone", "store: /s\ngc: {keep_used: 48h, unused_after: 24h}\n", "", "gc.unused_after"},
 		{"not a number", "store: /s\nfetch: {parallel: many}\n", "", "parallel"},
 		{"not a duration", "store: /s\ntmp: {keep: long}\n", "", "keep"},
 		{"out of range", "store: /s\nfetch: {parallel: 0}\n", "", "fetch.parallel: 0"},

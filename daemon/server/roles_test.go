@@ -46,6 +46,8 @@ var mayAsk = map[string]string{
 	"GET /v1/index":                   "  sadr   SA",
 	"GET /v1/requests":                "  sadr   SA",
 	"GET /v1/where/{name}":            "  sadr   SA",
+	"GET /v1/gc":                      "  sadr   SA",
+	"POST /v1/gc":                     "   adr    A",
 	"POST /v1/leases":                 "ousadr OUSAR",
 	"GET /v1/leases":                  "ousadr OUSAR",
 	"DELETE /v1/leases/{token}":       "o  adr O  A",

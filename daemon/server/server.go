@@ -54,6 +54,8 @@ type Backends struct {
 	Index IndexBackend
 	// Leases of the store; nil = there are none.
 	Leases LeaseBackend
+	// GC of the store; nil = nothing is collected.
+	GC GCBackend
 }
 
 // Options of a Server.

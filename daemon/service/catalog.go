@@ -20,6 +20,12 @@ type Catalog interface {
 // UseCatalog sets the catalog; before the Service is used.
 func (s *Service) UseCatalog(c Catalog) { s.catalog = c }
 
+// UseTrash sets what brings environments back that were removed a while ago, so that a
+// prepare that needs one makes nothing; before the Service is used.
+func (s *Service) UseTrash(restore func(store *cache.Store, id, platform string) (bool, error)) {
+	s.deps.Recover = restore
+}
+
 // noted tells the catalog of what a request ended with.
 func (s *Service) noted(ctx context.Context, part *cache.Store, result *api.PrepareResult) error {
 	if s.catalog == nil || result.DryRun != nil {

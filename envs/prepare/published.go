@@ -11,6 +11,22 @@ import (
 // is wanted; cache.ErrNotFound if it is not. Who cannot make anything takes it in
 // any form: others have chosen it.
 func (r *run) published(id, subdir string) (*materialize.Meta, error) {
+	m, err := r.asIs(id, subdir)
+	if !errors.Is(err, cache.ErrNotFound) || r.deps.Recover == nil || r.req.DryRun {
+		return m, err
+	}
+	back, rerr := r.deps.Recover(r.deps.Store, id, subdir)
+	if rerr != nil {
+		return nil, rerr
+	}
+	if back {
+		return r.asIs(id, subdir)
+	}
+	return nil, err
+}
+
+// asIs is published, of what is there now.
+func (r *run) asIs(id, subdir string) (*materialize.Meta, error) {
 	if r.deps.Fetcher == nil {
 		return materialize.Published(r.deps.Store, id, subdir)
 	}

@@ -89,6 +89,9 @@ type Deps struct {
 	// BeforePublish (may be nil) is told of each environment that is made before anybody
 	// can see it; its error ends the work.
 	BeforePublish func(context.Context, *cache.Store, *materialize.Meta) error
+	// Recover (may be nil) brings back an environment that was removed from a store and
+	// can be had again without making it; false = there is none.
+	Recover func(store *cache.Store, id, platform string) (bool, error)
 	// Delivery is the form in which environments are published ("" = tree), and Images
 	// makes images; nil = the host's mksquashfs, if one is needed.
 	Delivery image.Delivery

@@ -66,6 +66,7 @@ func (c *cluster) commands(t *testing.T) map[string]func(ts *testscript.TestScri
 		"reason":         c.cmdReason,
 		"hook":           c.cmdHook,
 		"site-conf":      c.cmdSiteConf,
+		"aged":           c.cmdAged,
 	}
 }
 

@@ -77,7 +77,11 @@ func run(ctx context.Context, conf *config.Config, log *slog.Logger) (err error)
 	if err != nil {
 		return err
 	}
-	srv := server.New(server.Backends{Work: svc, Nodes: keeper, Index: cat, Leases: needed}, server.Options{Log: log, Classify: service.Classify})
+	col, err := openCollector(conf.GC, store, svc, cat, needed, log)
+	if err != nil {
+		return err
+	}
+	srv := server.New(server.Backends{Work: svc, Nodes: keeper, Index: cat, Leases: needed, GC: col}, server.Options{Log: log, Classify: service.Classify})
 	listener, err := server.Listen(conf.Socket)
 	if err != nil {
 		return err
@@ -87,7 +91,7 @@ func run(ctx context.Context, conf *config.Config, log *slog.Logger) (err error)
 	if err != nil {
 		return errors.Join(err, srv.Close(ctx))
 	}
-	stopSchedules, err := schedule(conf, store, keeper, cat, needed, log)
+	stopSchedules, err := schedule(conf, store, keeper, cat, needed, col, log)
 	if err != nil {
 		return errors.Join(err, remote(ctx), srv.Close(ctx))
 	}

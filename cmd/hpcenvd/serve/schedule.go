@@ -14,6 +14,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/daemon/catalog"
+	"github.com/hpcenv/hpcenv/daemon/collect"
 	"github.com/hpcenv/hpcenv/daemon/config"
 	"github.com/hpcenv/hpcenv/daemon/inventory"
 	"github.com/hpcenv/hpcenv/daemon/leases"
@@ -28,7 +29,7 @@ const cleanEvery = time.Hour
 const publishEvery = 2 * time.Second
 
 // schedule starts what happens by the clock; stop ends it.
-func schedule(conf *config.Config, store *cache.Store, keeper *inventory.Keeper, cat *catalog.Catalog, needed *leases.Keeper, log *slog.Logger) (stop func() error, err error) {
+func schedule(conf *config.Config, store *cache.Store, keeper *inventory.Keeper, cat *catalog.Catalog, needed *leases.Keeper, col *collect.Collector, log *slog.Logger) (stop func() error, err error) {
 	opts := []gocron.SchedulerOption{gocron.WithStopTimeout(10 * time.Second)}
 	if log.Enabled(context.Background(), slog.LevelDebug) {
 		opts = append(opts, gocron.WithLogger(log))
@@ -37,12 +38,14 @@ func schedule(conf *config.Config, store *cache.Store, keeper *inventory.Keeper,
 	if err != nil {
 		return nil, fmt.Errorf("schedules: %w", err)
 	}
-	add := func(name string, every time.Duration, do func(context.Context)) {
-		_, jerr := s.NewJob(gocron.DurationJob(every), gocron.NewTask(do), gocron.WithName(name),
+	later := func(name string, every time.Duration, do func(context.Context), opts ...gocron.JobOption) {
+		_, jerr := s.NewJob(gocron.DurationJob(every), gocron.NewTask(do), append(opts, gocron.WithName(name),
 			// One that still runs is not started a second time.
-			gocron.WithSingletonMode(gocron.LimitModeReschedule),
-			gocron.WithStartAt(gocron.WithStartImmediately()))
+			gocron.WithSingletonMode(gocron.LimitModeReschedule))...)
 		err = errors.Join(err, jerr)
+	}
+	add := func(name string, every time.Duration, do func(context.Context)) {
+		later(name, every, do, gocron.WithStartAt(gocron.WithStartImmediately()))
 	}
 	add("inventory", conf.Inventory.Refresh, func(ctx context.Context) {
 		inv, err := keeper.Refresh(ctx)
@@ -76,6 +79,10 @@ func schedule(conf *config.Config, store *cache.Store, keeper *inventory.Keeper,
 			log.Warn("inbox/ was not taken in", "err", err)
 		}
 	})
+	if conf.GC.Every > 0 {
+		// Not at the start: the index is compared with the store first.
+		later("collection", conf.GC.Every, func(ctx context.Context) { collectNow(ctx, col, log) })
+	}
 	add("clean", cleanEvery, func(context.Context) {
 		n, err := store.CleanTemp(conf.Tmp.Keep)
 		if err != nil {
