@@ -18,6 +18,8 @@
 //	daemon/catalog           the index in step with the store, and answers from it
 //	daemon/collect           removes what nothing needs
 //	daemon/config            what an administrator wrote
+//	daemon/metrics           what Prometheus is told
+//	daemon/schedules         what happens by the clock, and how it went
 //	daemon/leases            what jobs and names need from being collected
 //	daemon/inventory         what the cluster's nodes are
 //	daemon/server            the API on a socket

@@ -33,7 +33,7 @@ func (s *Server) prepare(w http.ResponseWriter, r *Request) error {
 		}
 	}()
 	log, asked := s.log.With("uid", who.UID, "lock", short(digest(req.Lock))), time.Now()
-	j, joined := s.jobs.join(key(req, s.backends.Work.OwnParts(req.Groups)), release, func(ctx context.Context, report func(api.Event)) (result *api.PrepareResult, err error) {
+	j, joined := s.jobs.join(key(req, s.backends.Work.OwnParts(req.Groups)), about{who.UID, digest(req.Lock), asked}, release, func(ctx context.Context, report func(api.Event)) (result *api.PrepareResult, err error) {
 		defer func() { // one lock's fault is not everybody's
 			if cause := recover(); cause != nil {
 				log.Error("prepare panicked", "cause", cause, "stack", string(debug.Stack()))
@@ -93,6 +93,7 @@ func (s *Server) prepare(w http.ResponseWriter, r *Request) error {
 	} else if j.err != nil {
 		last = api.Message{Error: s.opts.Classify(j.err)}
 	}
+	s.count(j, joined, asked)
 	s.note(who, req, j, asked, log)
 	if err := enc.Encode(last); err != nil {
 		log.Info("client left before the end", "err", err)

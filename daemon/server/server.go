@@ -58,6 +58,8 @@ type Backends struct {
 	GC GCBackend
 	// Config of the daemon; nil = it does not tell.
 	Config ConfigBackend
+	// Status of the daemon; nil = it does not tell.
+	Status StatusBackend
 }
 
 // Options of a Server.
@@ -80,6 +82,7 @@ type Server struct {
 	log      *slog.Logger
 	table    []Route
 	who      atomic.Pointer[Access]
+	counted  counts
 	http     *http.Server
 	jobs     *jobs
 	budgets  *budgets

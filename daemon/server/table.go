@@ -25,6 +25,7 @@ func (s *Server) Table() []Route {
 		s.leaseRoutes(),
 		s.gcRoutes(),
 		s.configRoutes(),
+		s.statusRoutes(),
 	)
 }
 
