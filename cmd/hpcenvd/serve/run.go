@@ -94,7 +94,7 @@ func run(ctx context.Context, now *living, conf *config.Config) (err error) {
 	state := &health{since: time.Now(), store: store, cat: cat, need: needed, col: col, sched: sched}
 	srv := server.New(server.Backends{Status: state, Work: svc, Nodes: keeper, Index: cat, Leases: needed, GC: col, Config: now}, server.Options{Log: log, Classify: service.Classify, Access: who})
 	now.srv, now.col, state.srv = srv, col, srv
-	listener, err := server.Listen(conf.Socket)
+	listener, err := listen(conf)
 	if err != nil {
 		return err
 	}
