@@ -48,6 +48,8 @@ type Collector struct {
 
 	mu     sync.Mutex
 	status Status
+	policy Policy
+	grace  time.Duration
 	// trash is what can be brought back, by environment.
 	trash map[index.Key]*cache.Trashed
 }
@@ -75,7 +77,7 @@ func New(opts Options) (*Collector, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	c := &Collector{opts: opts, trash: map[index.Key]*cache.Trashed{}}
+	c := &Collector{opts: opts, policy: opts.Policy, grace: opts.Grace, trash: map[index.Key]*cache.Trashed{}}
 	stores, err := c.stores()
 	if err != nil {
 		return nil, err
@@ -93,6 +95,13 @@ func New(opts Options) (*Collector, error) {
 		}
 	}
 	return c, nil
+}
+
+// SetPolicy changes what collections from now on go by.
+func (c *Collector) SetPolicy(p Policy, grace time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.policy, c.grace = p, grace
 }
 
 // stores are the store and its parts.
@@ -141,7 +150,10 @@ func (c *Collector) Plan(ctx context.Context) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewPlan(envs, held, c.opts.Policy, c.opts.Now()), nil
+	c.mu.Lock()
+	policy := c.policy
+	c.mu.Unlock()
+	return NewPlan(envs, held, policy, c.opts.Now()), nil
 }
 
 // Result is what a collection did.
@@ -193,8 +205,11 @@ func (c *Collector) Run(ctx context.Context, plan *Plan) (r *Result, err error) 
 		r.Inodes += item.Inodes
 		c.opts.Log.Info("environment removed", "id", item.ID, "platform", item.Platform, "lock", item.LockDigest, "bytes", item.Bytes, "why", item.Why)
 	}
+	c.mu.Lock()
+	grace := c.grace
+	c.mu.Unlock()
 	for _, s := range stores {
-		n, err := s.Purge(c.opts.Now().Add(-c.opts.Grace))
+		n, err := s.Purge(c.opts.Now().Add(-grace))
 		r.Purged += n
 		if err != nil {
 			return r, err

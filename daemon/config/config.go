@@ -39,6 +39,9 @@ var ErrConfig = errors.New("configuration cannot be used")
 
 // Config of hpcenvd.
 type Config struct {
+	// places of the keys that were said.
+	places places
+
 	// Store is the store's directory as this host sees it.
 	Store string `mapstructure:"store"`
 	// Socket of the API.
@@ -77,6 +80,9 @@ type Config struct {
 	Selection Selection `mapstructure:"selection"`
 	Scripts   Scripts   `mapstructure:"scripts"`
 	Tmp       Tmp       `mapstructure:"tmp"`
+	// Administrators may use hpcenv admin, Support may see what is everybody's.
+	Administrators Members `mapstructure:"administrators"`
+	Support        Members `mapstructure:"support"`
 	// GC is collection.
 	GC GC `mapstructure:"gc"`
 	// SiteBuilds are what is compiled on nodes for environments; they run by
@@ -168,6 +174,12 @@ type Nodes struct {
 	MungeSocket string `mapstructure:"munge_socket"`
 }
 
+// Members are users and groups, by name or number.
+type Members struct {
+	Users  []string `mapstructure:"users"`
+	Groups []string `mapstructure:"groups"`
+}
+
 // GC is what becomes of environments that nothing needs.
 type GC struct {
 	// MaxGB (10^9 bytes) and MaxInodes are the budget of all environments; 0 = none.
@@ -189,52 +201,14 @@ type Tmp struct {
 	Keep time.Duration `mapstructure:"keep"`
 }
 
-// defaults also is the table of known keys.
-var defaults = map[string]any{
-	"store":                 "",
-	"socket":                "/run/hpcenv/hpcenvd.sock",
-	"prefix_root":           "/opt/hpcenv/e",
-	"platforms":             []string{"linux-64", "linux-aarch64"},
-	"clusters":              []string{},
-	"allow_root":            false,
-	"byte_code":             true,
-	"delivery":              string(image.ClusterDefault),
-	"build_dir":             "/var/lib/hpcenv/build",
-	"index":                 "",
-	"log_level":             "info",
-	"interpreters":          []python.Interpreter{},
-	"glibc":                 pyenv.DefaultGlibc,
-	"fetch.allow":           []string{},
-	"fetch.parallel":        8,
-	"fetch.mirrors":         []MirrorRule{},
-	"fetch.buckets":         []Bucket{},
-	"fetch.credentials":     "",
-	"inventory.refresh":     5 * time.Minute,
-	"inventory.scontrol":    "",
-	"nodes.listen":          "",
-	"nodes.munge_socket":    "",
-	"selection.rules":       []selection.Rule{},
-	"selection.enforced":    false,
-	"selection.cuda_table":  CUDATablePath,
-	"scripts.allow":         []ScriptRule{},
-	"scripts.spool":         "",
-	"scripts.job_platforms": []string{},
-	"scripts.wait":          time.Hour,
-	"scripts.on_failure":    "degrade",
-	"scripts.time":          10 * time.Minute,
-	"scripts.memory_mb":     4096,
-	"scripts.processes":     128,
-	"scripts.disk_mb":       4096,
-	"scripts.files":         200_000,
-	"tmp.keep":              48 * time.Hour,
-	"gc.max_gb":             0,
-	"gc.max_inodes":         0,
-	"gc.keep_used":          168 * time.Hour,
-	"gc.unused_after":       2160 * time.Hour,
-	"gc.grace":              72 * time.Hour,
-	"gc.every":              6 * time.Hour,
-	"site_builds":           []sitebuild.Declaration{},
-}
+// defaults of all keys, by name.
+var defaults = func() map[string]any {
+	m := make(map[string]any, len(table))
+	for _, k := range table {
+		m[k.Name] = k.Default
+	}
+	return m
+}()
 
 // flagKeys are the flags that stand for keys.
 var flagKeys = map[string]string{
@@ -260,10 +234,11 @@ func Load(flags *pflag.FlagSet, environ []string) (*Config, error) {
 	for key, value := range defaults {
 		v.SetDefault(key, value)
 	}
-	if err := readFile(v, flags); err != nil {
+	at := places{}
+	if err := readFile(v, flags, at); err != nil {
 		return nil, err
 	}
-	if err := readEnviron(v, environ); err != nil {
+	if err := readEnviron(v, environ, at); err != nil {
 		return nil, err
 	}
 	for flag, key := range flagKeys {
@@ -277,15 +252,16 @@ func Load(flags *pflag.FlagSet, environ []string) (*Config, error) {
 		} else {
 			v.Set(key, f.Value.String())
 		}
+		at[key] = Place{From: FromFlag, Where: "--" + flag}
 	}
-	c := new(Config)
+	c := &Config{places: at}
 	if err := v.UnmarshalExact(c); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrConfig, v.ConfigFileUsed(), err)
+		return nil, at.typed(err)
 	}
 	return c, c.check()
 }
 
-func readFile(v *viper.Viper, flags *pflag.FlagSet) error {
+func readFile(v *viper.Viper, flags *pflag.FlagSet, at places) error {
 	path, named := Path, false
 	if f := flags.Lookup("config"); f != nil && f.Changed {
 		path, named = f.Value.String(), true
@@ -297,7 +273,7 @@ func readFile(v *viper.Viper, flags *pflag.FlagSet) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	if err := checkKeys(path, data); err != nil {
+	if err := checkKeys(path, data, at); err != nil {
 		return err
 	}
 	v.SetConfigFile(path)
@@ -310,7 +286,7 @@ func readFile(v *viper.Viper, flags *pflag.FlagSet) error {
 
 // readEnviron takes HPCENVD_FETCH_PARALLEL as fetch.parallel and so on. Lists
 // are separated by commas.
-func readEnviron(v *viper.Viper, environ []string) error {
+func readEnviron(v *viper.Viper, environ []string, at places) error {
 	byName := map[string]string{}
 	for key := range defaults {
 		byName["HPCENVD_"+strings.ToUpper(strings.ReplaceAll(key, ".", "_"))] = key
@@ -327,6 +303,7 @@ func readEnviron(v *viper.Viper, environ []string) error {
 		if _, rules := listKeys[key]; rules {
 			return fmt.Errorf("%w: %s: a list of rules is set in the file only", ErrConfig, name)
 		}
+		at[key] = Place{From: FromVariable, Where: name}
 		if _, list := defaults[key].([]string); list {
 			v.Set(key, strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' }))
 			continue
@@ -360,9 +337,7 @@ func (c *Config) Offer() *pyenv.Offer {
 }
 
 func (c *Config) check() error {
-	bad := func(key, format string, args ...any) error {
-		return fmt.Errorf("%w: %s: %s", ErrConfig, key, fmt.Sprintf(format, args...))
-	}
+	bad := c.places.bad
 	for key, path := range map[string]string{"store": c.Store, "socket": c.Socket, "prefix_root": c.PrefixRoot} {
 		if path == "" {
 			return bad(key, "is not set; set it in %s, HPCENVD_%s or with --%s", Path, strings.ToUpper(key), strings.ReplaceAll(key, "_", "-"))

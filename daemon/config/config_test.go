@@ -2,13 +2,16 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/spf13/pflag"
 
 	"github.com/hpcenv/hpcenv/envs/image"
@@ -31,6 +34,9 @@ func load(t *testing.T, file string, environ []string, args ...string) (*Config,
 	return Load(fs, environ)
 }
 
+// unexported: where values were said is looked at by itself.
+var unexported = cmpopts.IgnoreUnexported(Config{})
+
 func TestLaterWins(t *testing.T) {
 	got, err := load(t, "store: /file\nfetch:\n  parallel: 3\n  allow: [\"10.0.0.1:80\"]\ninventory: {refresh: 90s}\nprefix_root: /file/e\n",
 		[]string{"HPCENVD_FETCH_PARALLEL=5", "HPCENVD_PREFIX_ROOT=/env/e", "HPCENVD_PLATFORMS=linux-64", "PATH=/bin"},
@@ -41,11 +47,12 @@ func TestLaterWins(t *testing.T) {
 	want := &Config{
 		Store: "/file", Socket: "/run/hpcenv/hpcenvd.sock", PrefixRoot: "/flag/e", Platforms: []string{"linux-64"}, Clusters: []string{},
 		ByteCode: true, Delivery: string(image.ClusterDefault), BuildDir: "/var/lib/hpcenv/build", LogLevel: "info", Interpreters: []python.Interpreter{}, Glibc: "2.28", Fetch: Fetch{Allow: []string{"10.0.0.1:80"}, Parallel: 5, Mirrors: []MirrorRule{}, Buckets: []Bucket{}}, Inventory: Inventory{Refresh: 90 * time.Second}, Tmp: Tmp{Keep: 48 * time.Hour},
-		GC:        GC{KeepUsed: 168 * time.Hour, UnusedAfter: 2160 * time.Hour, Grace: 72 * time.Hour, Every: 6 * time.Hour},
+		GC:             GC{KeepUsed: 168 * time.Hour, UnusedAfter: 2160 * time.Hour, Grace: 72 * time.Hour, Every: 6 * time.Hour},
+		Administrators: Members{Users: []string{}, Groups: []string{}}, Support: Members{Users: []string{}, Groups: []string{}},
 		Selection: Selection{Rules: []selection.Rule{}, CUDATable: CUDATablePath}, SiteBuilds: []sitebuild.Declaration{},
 		Scripts: Scripts{Allow: []ScriptRule{}, JobPlatforms: []string{}, Wait: time.Hour, OnFailure: "degrade", Time: 10 * time.Minute, MemoryMB: 4096, Processes: 128, DiskMB: 4096, Files: 200_000},
 	}
-	if d := cmp.Diff(want, got); d != "" {
+	if d := cmp.Diff(want, got, unexported); d != "" {
 		t.Error(d)
 	}
 }
@@ -143,14 +150,17 @@ func TestTheGuide(t *testing.T) {
 	}
 }
 
-// The example that administrators start from holds every key, and is the
-// defaults.
+// The file that administrators start from is the table's own, and is the defaults.
 func TestTheExample(t *testing.T) {
-	data, err := os.ReadFile("../../contrib/systemd/hpcenvd.yaml")
+	const path = "../../contrib/systemd/hpcenvd.yaml"
+	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := load(t, string(data), nil)
+	if d := cmp.Diff(Document(), string(data)); d != "" {
+		t.Errorf("%s is not what hpcenvd config example prints:\n%s", path, d)
+	}
+	got, err := load(t, Document(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,17 +168,116 @@ func TestTheExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(want, got); d != "" {
+	if d := cmp.Diff(want, got, unexported); d != "" {
 		t.Error(d)
 	}
-	for key := range defaults {
-		_, name, group := strings.Cut(key, ".")
-		if !group {
-			name = key
+}
+
+// TestTheTable: each key has a field of its type, a word of documentation, and a value that
+// is shown; and each field a key.
+func TestTheTable(t *testing.T) {
+	c, err := load(t, "store: /s\n", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, k := range Table() {
+		if seen[k.Name] {
+			t.Errorf("%s stands twice", k.Name)
 		}
-		if !strings.Contains(string(data), name+":") {
-			t.Errorf("the example lacks %s", key)
+		seen[k.Name] = true
+		field := c.field(k.Name)
+		if field == nil {
+			t.Errorf("%s has no field", k.Name)
+			continue
 		}
+		if k.Doc == "" {
+			t.Errorf("%s is not documented", k.Name)
+		}
+		for line := range strings.SplitSeq(k.Doc, "\n") {
+			if len(line) > 100 {
+				t.Errorf("%s: a line of %d bytes", k.Name, len(line))
+			}
+		}
+		if k.Name != "store" && !reflect.DeepEqual(fmt.Sprint(c.value(k.Name)), fmt.Sprint(k.Default)) {
+			t.Errorf("%s is %v, its default is %v", k.Name, c.value(k.Name), k.Default)
+		}
+	}
+	var fields func(v reflect.Type, above string)
+	fields = func(v reflect.Type, above string) {
+		for i := range v.NumField() {
+			tag := v.Field(i).Tag.Get("mapstructure")
+			switch {
+			case tag == "":
+			case isGroup(above + tag):
+				fields(v.Field(i).Type, above+tag+".")
+			case !seen[above+tag]:
+				t.Errorf("%s has a field and no key", above+tag)
+			}
+		}
+	}
+	fields(reflect.TypeFor[Config](), "")
+}
+
+// TestWhereItWasSaid: values know where they come from, mistakes name the line.
+func TestWhereItWasSaid(t *testing.T) {
+	c, err := load(t, "store: /s\nfetch:\n  parallel: 3\n  mirrors:\n  - {prefix: https://c.example, urls: [\"https://joe:pw@m.example/t/tok/x\"]}\n", []string{"HPCENVD_LOG_LEVEL=warn"}, "--socket", "/flag")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]Value{}
+	for _, v := range c.Values() {
+		got[v.Key] = v
+	}
+	for key, want := range map[string]string{"store": "/s hpcenvd.yaml:1", "fetch.parallel": "3 hpcenvd.yaml:3", "log_level": "warn HPCENVD_LOG_LEVEL", "socket": "/flag --socket", "gc.every": "6h ", "fetch.mirrors": "(1 entries) hpcenvd.yaml:4"} {
+		v := got[key]
+		where := v.Where
+		if i := strings.LastIndex(where, "/"); i >= 0 {
+			where = where[i+1:]
+		}
+		if v.Text+" "+where != want {
+			t.Errorf("%s: %s %s, want %s", key, v.Text, where, want)
+		}
+	}
+	if text := fmt.Sprint(got["fetch.mirrors"].Value); strings.Contains(text, "pw") || strings.Contains(text, "tok") || !strings.Contains(text, "m.example") {
+		t.Errorf("%s", text)
+	}
+	for file, want := range map[string]string{
+		"store: /s\n\nfetch:\n  parallel: many\n":                          "hpcenvd.yaml:4: 'fetch.parallel' cannot parse",
+		"store: /s\nfetch: {parallel: 0}\n":                                "hpcenvd.yaml:2: fetch.parallel: 0",
+		"store: /s\nscripts:\n  allow:\n  - {channel: main, package: x}\n": "hpcenvd.yaml:4: scripts.allow, entry 1",
+		"store: /s\ngc:\n  keep_used: 48h\n  unused_after: 24h\n":          "hpcenvd.yaml:4: gc.unused_after: 24h0m0s is less than gc.keep_used (48h0m0s)",
+		"store: /s\ndelivery: picture\n":                                   "hpcenvd.yaml:2: delivery",
+	} {
+		if _, err := load(t, file, nil); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", file, err, want)
+		}
+	}
+}
+
+// TestReload: what may change while the daemon runs is told from the rest.
+func TestReload(t *testing.T) {
+	old, err := load(t, "store: /s\n", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := load(t, "store: /t\nlog_level: debug\ngc: {max_gb: 5}\nfetch: {parallel: 2}\nadministrators: {users: [joe]}\n", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	live, restart := Changed(old, next)
+	if d := cmp.Diff([]string{"administrators.users", "log_level", "gc.max_gb"}, live); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]string{"store", "fetch.parallel"}, restart); d != "" {
+		t.Error(d)
+	}
+	with := old.With(next, live)
+	if with.Store != "/s" || with.LogLevel != "debug" || with.GC.MaxGB != 5 || with.Fetch.Parallel != 8 || old.LogLevel != "info" {
+		t.Errorf("%+v", with)
+	}
+	if live, restart := Changed(with, next); len(live) > 0 || len(restart) != 2 {
+		t.Errorf("%v %v", live, restart)
 	}
 }
 

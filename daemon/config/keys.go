@@ -14,7 +14,7 @@ import (
 
 // checkKeys looks at every key of the file by itself, since viper neither
 // knows lines nor tells of keys that nobody asks for.
-func checkKeys(path string, data []byte) error {
+func checkKeys(path string, data []byte, at places) error {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrConfig, path, err)
@@ -22,10 +22,10 @@ func checkKeys(path string, data []byte) error {
 	if len(doc.Content) == 0 {
 		return nil // an empty file
 	}
-	return walk(path, "", doc.Content[0])
+	return walk(path, "", doc.Content[0], at)
 }
 
-func walk(path, above string, n *yaml.Node) error {
+func walk(path, above string, n *yaml.Node, at places) error {
 	if n.Kind != yaml.MappingNode {
 		what := "the file"
 		if above != "" {
@@ -41,7 +41,13 @@ func walk(path, above string, n *yaml.Node) error {
 			return fmt.Errorf("%w: %s:%d: %s was set in line %d already", ErrConfig, path, k.Line, key, line)
 		}
 		seen[key] = k.Line
+		at[key] = Place{From: FromFile, Where: fmt.Sprintf("%s:%d", path, k.Line)}
 		if _, known := defaults[key]; known {
+			if value.Kind == yaml.SequenceNode {
+				for i, entry := range value.Content {
+					at[fmt.Sprintf("%s entry %d", key, i+1)] = Place{From: FromFile, Where: fmt.Sprintf("%s:%d", path, entry.Line)}
+				}
+			}
 			if fields := listKeys[key]; fields != nil {
 				if err := checkRules(path, key, fields, value); err != nil {
 					return err
@@ -56,7 +62,7 @@ func walk(path, above string, n *yaml.Node) error {
 		if !isGroup(key) {
 			return fmt.Errorf("%w: %s:%d: unknown key %s; the nearest is %s", ErrConfig, path, k.Line, key, near(key, defaults))
 		}
-		if err := walk(path, key+".", value); err != nil {
+		if err := walk(path, key+".", value, at); err != nil {
 			return err
 		}
 	}

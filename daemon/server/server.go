@@ -56,6 +56,8 @@ type Backends struct {
 	Leases LeaseBackend
 	// GC of the store; nil = nothing is collected.
 	GC GCBackend
+	// Config of the daemon; nil = it does not tell.
+	Config ConfigBackend
 }
 
 // Options of a Server.

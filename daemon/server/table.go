@@ -24,6 +24,7 @@ func (s *Server) Table() []Route {
 		s.indexRoutes(),
 		s.leaseRoutes(),
 		s.gcRoutes(),
+		s.configRoutes(),
 	)
 }
 

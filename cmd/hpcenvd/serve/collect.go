@@ -21,7 +21,7 @@ import (
 func openCollector(c config.GC, store *cache.Store, svc *service.Service, cat *catalog.Catalog, needed *leases.Keeper, log *slog.Logger) (*collect.Collector, error) {
 	col, err := collect.New(collect.Options{
 		Store: store, Index: cat.Index(), Leases: needed, Grace: c.Grace, Log: log,
-		Policy: collect.Policy{MaxBytes: c.MaxGB * 1e9, MaxInodes: c.MaxInodes, KeepUsed: c.KeepUsed, UnusedAfter: c.UnusedAfter},
+		Policy: policy(c),
 	})
 	if err != nil {
 		return nil, err

@@ -53,27 +53,33 @@ func command() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			conf, err := config.Load(cmd.Flags(), os.Environ())
+			load := func() (*config.Config, error) { return config.Load(cmd.Flags(), os.Environ()) }
+			conf, err := load()
 			if err != nil {
 				return err
 			}
 			if os.Geteuid() == 0 && !conf.AllowRoot {
 				return fmt.Errorf("%w: hpcenvd runs as root, which it need not: it reads what packages from elsewhere hold\nnext: run it as an account of its own (User= in hpcenvd.service), or set allow_root", config.ErrConfig)
 			}
-			return run(cmd.Context(), conf, logger(conf.LogLevel))
+			level := new(slog.LevelVar)
+			level.Set(levels[conf.LogLevel])
+			return run(cmd.Context(), &living{load: load, level: level, log: logger(level)}, conf)
 		},
 	}
 	config.Flags(cmd.Flags())
+	cmd.AddCommand(configCommand())
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return api.Errorf(api.ExitUsage, "%v\nnext: hpcenvd --help", err)
 	})
 	return cmd
 }
 
+// levels of log_level.
+var levels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
+
 // logger writes to stderr, which the journal keeps and stamps with its own time.
-func logger(level string) *slog.Logger {
-	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
-	opts := &slog.HandlerOptions{Level: levels[level]}
+func logger(level *slog.LevelVar) *slog.Logger {
+	opts := &slog.HandlerOptions{Level: level}
 	if os.Getenv("JOURNAL_STREAM") != "" {
 		opts.ReplaceAttr = func(groups []string, a slog.Attr) slog.Attr {
 			if len(groups) == 0 && a.Key == slog.TimeKey {

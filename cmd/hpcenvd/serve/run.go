@@ -30,7 +30,13 @@ import (
 const stopWithin = 30 * time.Second
 
 // run serves until ctx ends.
-func run(ctx context.Context, conf *config.Config, log *slog.Logger) (err error) {
+func run(ctx context.Context, now *living, conf *config.Config) (err error) {
+	log := now.log
+	now.conf.Store(conf)
+	who, err := access(conf)
+	if err != nil {
+		return err
+	}
 	fetch, err := fetcher(conf)
 	if err != nil {
 		return err
@@ -81,7 +87,8 @@ func run(ctx context.Context, conf *config.Config, log *slog.Logger) (err error)
 	if err != nil {
 		return err
 	}
-	srv := server.New(server.Backends{Work: svc, Nodes: keeper, Index: cat, Leases: needed, GC: col}, server.Options{Log: log, Classify: service.Classify})
+	srv := server.New(server.Backends{Work: svc, Nodes: keeper, Index: cat, Leases: needed, GC: col, Config: now}, server.Options{Log: log, Classify: service.Classify, Access: who})
+	now.srv, now.col = srv, col
 	listener, err := server.Listen(conf.Socket)
 	if err != nil {
 		return err
@@ -91,12 +98,15 @@ func run(ctx context.Context, conf *config.Config, log *slog.Logger) (err error)
 	if err != nil {
 		return errors.Join(err, srv.Close(ctx))
 	}
-	stopSchedules, err := schedule(conf, store, keeper, cat, needed, col, log)
+	stopSchedules, err := schedule(now, conf, store, keeper, cat, needed, col, log)
 	if err != nil {
 		return errors.Join(err, remote(ctx), srv.Close(ctx))
 	}
 	log.Info("hpcenvd serves", "version", service.Version(), "store", conf.Store, "prefix_root", conf.PrefixRoot, "socket", conf.Socket)
 	notify(log, sd.SdNotifyReady)
+	reloads, noMore := context.WithCancel(ctx)
+	defer noMore()
+	go now.serve(reloads)
 	select {
 	case err = <-served:
 	case <-ctx.Done():

@@ -29,7 +29,7 @@ const cleanEvery = time.Hour
 const publishEvery = 2 * time.Second
 
 // schedule starts what happens by the clock; stop ends it.
-func schedule(conf *config.Config, store *cache.Store, keeper *inventory.Keeper, cat *catalog.Catalog, needed *leases.Keeper, col *collect.Collector, log *slog.Logger) (stop func() error, err error) {
+func schedule(now *living, conf *config.Config, store *cache.Store, keeper *inventory.Keeper, cat *catalog.Catalog, needed *leases.Keeper, col *collect.Collector, log *slog.Logger) (stop func() error, err error) {
 	opts := []gocron.SchedulerOption{gocron.WithStopTimeout(10 * time.Second)}
 	if log.Enabled(context.Background(), slog.LevelDebug) {
 		opts = append(opts, gocron.WithLogger(log))
@@ -84,11 +84,11 @@ func schedule(conf *config.Config, store *cache.Store, keeper *inventory.Keeper,
 		later("collection", conf.GC.Every, func(ctx context.Context) { collectNow(ctx, col, log) })
 	}
 	add("clean", cleanEvery, func(context.Context) {
-		n, err := store.CleanTemp(conf.Tmp.Keep)
+		n, err := store.CleanTemp(now.conf.Load().Tmp.Keep)
 		if err != nil {
 			log.Warn("unfinished work was not removed", "err", err)
 		} else if n > 0 {
-			log.Info("unfinished work removed", "entries", n, "older_than", conf.Tmp.Keep)
+			log.Info("unfinished work removed", "entries", n, "older_than", now.conf.Load().Tmp.Keep)
 		}
 	})
 	if every, werr := sd.SdWatchdogEnabled(false); werr == nil && every > 0 {
