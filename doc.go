@@ -15,9 +15,12 @@
 //	cmd/hpcenv-gpu           asks the driver of a node's GPUs (cgo), and ends
 //	cmd/hpcenvd              the daemon (serve)
 //	daemon/api               wire types and the client
+//	daemon/budget            what users and groups may have of it
 //	daemon/catalog           the index in step with the store, and answers from it
 //	daemon/collect           removes what nothing needs
 //	daemon/config            what an administrator wrote
+//	daemon/metrics           what Prometheus is told
+//	daemon/schedules         what happens by the clock, and how it went
 //	daemon/leases            what jobs and names need from being collected
 //	daemon/inventory         what the cluster's nodes are
 //	daemon/server            the API on a socket

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -110,7 +111,12 @@ func setup(t *testing.T, env *testscript.Env) error {
 	if err != nil {
 		return err
 	}
+	port, err := freePort()
+	if err != nil {
+		return err
+	}
 	for k, v := range map[string]string{
+		"PORT": port,
 		"DEMO": script,
 		"T":    dir, "PATH": filepath.Join(dir, "bin") + ":" + env.Getenv("PATH"), "HOME": filepath.Join(dir, "home"), "TMPDIR": dir,
 		"HPCENV_CONF": filepath.Join(dir, "hpcenv.conf"), "TZ": "UTC", "CHANNEL": c.host(),
@@ -190,4 +196,14 @@ func hitsCmd(ts *testscript.TestScript, _ bool, args []string) {
 	if got := of(ts).fetched(args[0]); got != want {
 		ts.Fatalf("%s was asked for %d times, want %d", args[0], got, want)
 	}
+}
+
+// freePort is a TCP port of this host that nothing listens to now.
+func freePort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	return port, errors.Join(err, l.Close())
 }

@@ -20,6 +20,10 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 dest=${DESTDIR:-}
 prefix=${PREFIX:-/usr}
 units=${UNITDIR:-$prefix/lib/systemd/system}
+case $prefix in
+/usr) sysusers=/usr/lib/sysusers.d/hpcenv.conf tmpfiles=/usr/lib/tmpfiles.d/hpcenv.conf ;;
+*) sysusers=$prefix/share/hpcenv/examples/sysusers.conf tmpfiles=$prefix/share/hpcenv/examples/tmpfiles.conf ;;
+esac
 root=${PREFIX_ROOT:-/opt/hpcenv/e}
 plugins=${PLUGINDIR:-}
 if [ -z "$plugins" ]; then
@@ -77,7 +81,12 @@ text 644 "$here/mixed-clusters.md" "$prefix/share/doc/hpcenv/mixed-clusters.md"
 if [ -e "$build/hpcenvd" ]; then
 	put 755 "$build/hpcenvd" "$prefix/bin/hpcenvd"
 	text 644 "$here/systemd/hpcenvd.service" "$units/hpcenvd.service"
+	text 644 "$here/systemd/hpcenvd.socket" "$units/hpcenvd.socket"
+	text 644 "$here/prometheus/hpcenv.rules.yml" "$prefix/share/hpcenv/hpcenv.rules.yml"
 fi
+# systemd reads both from /usr/lib and /etc alone; elsewhere they are examples.
+text 644 "$here/systemd/sysusers.conf" "$sysusers"
+text 644 "$here/systemd/tmpfiles.conf" "$tmpfiles"
 text 644 "$here/systemd/hpcenv-facts.service" "$units/hpcenv-facts.service"
 text 644 "$here/systemd/hpcenv-build.service" "$units/hpcenv-build.service"
 # A mount unit is named after its mount point.

@@ -24,7 +24,7 @@ func TestInstall(t *testing.T) {
 	}{
 		{"defaults", []string{"PLUGINDIR=/usr/lib/slurm"}, []string{
 			"/usr/bin/hpcenv", "/usr/bin/hpcenvd", "/usr/libexec/hpcenv/hpcenv", "/usr/libexec/hpcenv/hpcenv-gpu", "/usr/libexec/hpcenv/prolog", "/usr/libexec/hpcenv/epilog",
-			"/usr/lib/slurm/hpcenv_spank.so", "/usr/lib/systemd/system/hpcenvd.service", "/usr/lib/systemd/system/opt-hpcenv-e.mount",
+			"/usr/lib/slurm/hpcenv_spank.so", "/usr/lib/systemd/system/hpcenvd.service", "/usr/lib/systemd/system/hpcenvd.socket", "/usr/lib/sysusers.d/hpcenv.conf", "/usr/lib/tmpfiles.d/hpcenv.conf", "/usr/share/hpcenv/hpcenv.rules.yml", "/usr/lib/systemd/system/opt-hpcenv-e.mount",
 			"/usr/lib/systemd/system/hpcenv-build.service", "/usr/lib/systemd/system/hpcenv-facts.service",
 			"/usr/share/doc/hpcenv/administrators.md", "/usr/share/doc/hpcenv/mixed-clusters.md", "/usr/share/hpcenv/examples/profile.sh",
 			"/usr/share/hpcenv/cli_filter.lua", "/usr/share/hpcenv/job_submit.lua",

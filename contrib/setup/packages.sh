@@ -40,6 +40,7 @@ e2fsprogs            /usr/sbin/mkfs.ext4                         nodes' disks in
 xfsprogs            /usr/sbin/mkfs.xfs                          an XFS with reflinks in tests
 libopenmpi-dev       /usr/bin/mpicc                              site builds against an MPI, in tests
 openmpi-bin          /usr/bin/mpirun                             MPI programs on the cluster's nodes
+prometheus           /usr/bin/promtool                           tests of the alert rules
 hyperfine            /usr/bin/hyperfine                          make bench-launch
 TABLE
 }

@@ -65,6 +65,9 @@ type Status struct {
 	Problem string `json:"problem,omitempty"`
 	// Over says that the budget is exceeded by what is needed.
 	Over string `json:"over,omitempty"`
+	// MaxBytes and MaxInodes are the budget; 0 = none.
+	MaxBytes  int64 `json:"max_bytes"`
+	MaxInodes int64 `json:"max_inodes"`
 	// Trash counts what can be brought back.
 	Trash int `json:"trash"`
 	// Restored counts what was brought back since the daemon started.
@@ -348,6 +351,6 @@ func (c *Collector) Status() Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	st := c.status
-	st.Trash = len(c.trash)
+	st.Trash, st.MaxBytes, st.MaxInodes = len(c.trash), c.policy.MaxBytes, c.policy.MaxInodes
 	return st
 }

@@ -87,6 +87,8 @@ type Config struct {
 	Budgets []Budget `mapstructure:"budgets"`
 	// GC is collection.
 	GC GC `mapstructure:"gc"`
+	// Metrics for Prometheus.
+	Metrics Metrics `mapstructure:"metrics"`
 	// SiteBuilds are what is compiled on nodes for environments; they run by
 	// Scripts.Spool.
 	SiteBuilds []sitebuild.Declaration `mapstructure:"site_builds"`
@@ -180,6 +182,12 @@ type Nodes struct {
 type Members struct {
 	Users  []string `mapstructure:"users"`
 	Groups []string `mapstructure:"groups"`
+}
+
+// Metrics is where Prometheus asks.
+type Metrics struct {
+	// Listen is a TCP address, host:port or :port; "" = nowhere.
+	Listen string `mapstructure:"listen"`
 }
 
 // GC is what becomes of environments that nothing needs.
@@ -363,6 +371,8 @@ func (c *Config) check() error {
 		return bad("inventory.refresh", "%v is less than a second", c.Inventory.Refresh)
 	case c.Nodes.Listen != "" && !isHostPort(c.Nodes.Listen):
 		return bad("nodes.listen", "%q is not host:port or :port", c.Nodes.Listen)
+	case c.Metrics.Listen != "" && !isHostPort(c.Metrics.Listen):
+		return bad("metrics.listen", "%q is not host:port or :port", c.Metrics.Listen)
 	case c.GC.MaxGB < 0 || c.GC.MaxInodes < 0:
 		return bad("gc", "max_gb and max_inodes are 0 (no budget) or more")
 	case c.GC.KeepUsed < time.Hour:

@@ -138,6 +138,8 @@ and MPI. Each runs once per environment as a Slurm job of the build account
 {name:, package:, networks:, nodes:, script:, arguments:, sources:, probe:, conduit:,
 system:, mpi:, compiler:, microarchitecture:, paths:, variables:, time:, memory_mb:,
 processes:, disk_mb:, files:}`},
+	{Name: "metrics.listen", Default: "", Doc: `Where Prometheus asks (/metrics): a TCP address, host:port or :port, e.g. 127.0.0.1:9821.
+There are numbers only, no names of users or environments, and no password. Empty: nowhere.`},
 	{Name: "gc.max_gb", Default: 0, Live: true, Doc: `The budget of all environments, in GB (10^9 bytes) and in inodes; 0: none. Above one of
 them the least valuable go until both are below nine tenths: those with the most days
 since their last use, times the share of the budget that they take.`},

@@ -2,7 +2,10 @@ package server
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
 )
@@ -23,7 +26,7 @@ func newJobs() *jobs {
 
 // join returns the running job for key, or starts work as a new one, after which
 // release is called. Nil means that the server stops. work must not panic.
-func (js *jobs) join(key string, release func(), work func(context.Context, func(api.Event)) (*api.PrepareResult, error)) (j *job, joined bool) {
+func (js *jobs) join(key string, of about, release func(), work func(context.Context, func(api.Event)) (*api.PrepareResult, error)) (j *job, joined bool) {
 	js.mu.Lock()
 	defer js.mu.Unlock()
 	if j := js.byKey[key]; j != nil {
@@ -32,7 +35,7 @@ func (js *jobs) join(key string, release func(), work func(context.Context, func
 	if js.ctx.Err() != nil {
 		return nil, false
 	}
-	j = &job{progress: map[string]slot{}, changed: make(chan struct{})}
+	j = &job{about: of, progress: map[string]slot{}, changed: make(chan struct{})}
 	js.byKey[key] = j
 	js.group.Go(func() {
 		defer release()
@@ -57,14 +60,41 @@ func (js *jobs) wait(ctx context.Context) error {
 	}
 }
 
+// about says whose work a job is.
+type about struct {
+	uid   int
+	lock  string
+	since time.Time
+}
+
+// Work is what runs or waits now, the oldest first.
+func (s *Server) Work() []api.WorkStatus {
+	s.jobs.mu.Lock()
+	jobs := slices.Collect(maps.Values(s.jobs.byKey))
+	s.jobs.mu.Unlock()
+	slices.SortFunc(jobs, func(a, b *job) int { return a.since.Compare(b.since) })
+	out := make([]api.WorkStatus, 0, len(jobs))
+	for _, j := range jobs {
+		j.mu.Lock()
+		w := api.WorkStatus{UID: j.uid, Lock: j.lock, Since: j.since.UTC().Format(time.RFC3339), Waiters: j.followers}
+		w.PackagesDone, w.PackagesTotal, w.BytesDone, w.BytesTotal = j.totals.PackagesDone, j.totals.PackagesTotal, j.totals.BytesDone, j.totals.BytesTotal
+		j.mu.Unlock()
+		out = append(out, w)
+	}
+	return out
+}
+
 // job is one piece of work and what it has told so far. Milestones are kept in
 // order; of a running download only the latest word counts, so a slow reader
 // skips words and the job's memory is bounded by its packages.
 type job struct {
+	about
 	mu         sync.Mutex
 	milestones []api.Event
 	progress   map[string]slot
 	seq        uint64
+	followers  int
+	totals     api.Event     // the last that had totals
 	changed    chan struct{} // closed and replaced whenever something is new
 	done       bool
 	result     *api.PrepareResult
@@ -80,6 +110,9 @@ func (j *job) event(e api.Event) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.seq++
+	if e.PackagesTotal > 0 {
+		j.totals = e
+	}
 	if e.Type == api.EventFetch {
 		j.progress[e.Package] = slot{e, j.seq}
 	} else {
@@ -106,6 +139,14 @@ func (j *job) wake() {
 // follow hands send everything the job tells, from its start, until it is done
 // (then nil), send fails, or ctx ends.
 func (j *job) follow(ctx context.Context, send func([]api.Event) error) error {
+	j.mu.Lock()
+	j.followers++
+	j.mu.Unlock()
+	defer func() {
+		j.mu.Lock()
+		j.followers--
+		j.mu.Unlock()
+	}()
 	var next int
 	var seen uint64
 	for {

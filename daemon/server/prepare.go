@@ -35,8 +35,8 @@ func (s *Server) prepare(w http.ResponseWriter, r *Request) error {
 		}
 	}()
 	log, asked := s.log.With("uid", who.UID, "lock", short(digest(req.Lock))), time.Now()
-	k, work := key(req, s.backends.Work.OwnParts(req.Groups)), s.work(req, log)
-	j, joined := s.jobs.join(k, release, work)
+	k, work, of := key(req, s.backends.Work.OwnParts(req.Groups)), s.work(req, log), about{who.UID, digest(req.Lock), asked}
+	j, joined := s.jobs.join(k, of, release, work)
 	if j == nil {
 		return errStopping
 	}
@@ -64,7 +64,7 @@ func (s *Server) prepare(w http.ResponseWriter, r *Request) error {
 	if err == nil && joined && errors.Is(j.err, budget.ErrBudget) {
 		// That was the budget of who began it.
 		log.Info("prepare is begun again, within its user's own budget")
-		again, joined := s.jobs.join(fmt.Sprintf("%s %d", k, who.UID), release, work)
+		again, joined := s.jobs.join(fmt.Sprintf("%s %d", k, who.UID), of, release, work)
 		if again == nil {
 			again = &job{done: true, err: errStopping}
 		}
@@ -85,6 +85,7 @@ func (s *Server) prepare(w http.ResponseWriter, r *Request) error {
 	} else if j.err != nil {
 		last = api.Message{Error: s.opts.Classify(j.err)}
 	}
+	s.count(j, joined, asked)
 	s.note(who, req, j, asked, log)
 	if err := enc.Encode(last); err != nil {
 		log.Info("client left before the end", "err", err)

@@ -63,6 +63,8 @@ type Backends struct {
 	Budgets *budget.Keeper
 	// Config of the daemon; nil = it does not tell.
 	Config ConfigBackend
+	// Status of the daemon; nil = it does not tell.
+	Status StatusBackend
 }
 
 // Options of a Server.
@@ -85,6 +87,7 @@ type Server struct {
 	log      *slog.Logger
 	table    []Route
 	who      atomic.Pointer[Access]
+	counted  counts
 	http     *http.Server
 	jobs     *jobs
 	shares   *shares

@@ -26,6 +26,7 @@ func (s *Server) Table() []Route {
 		s.mineRoutes(),
 		s.gcRoutes(),
 		s.configRoutes(),
+		s.statusRoutes(),
 	)
 }
 

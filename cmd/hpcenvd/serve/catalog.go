@@ -4,7 +4,6 @@ package serve
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -35,13 +34,13 @@ func openCatalog(ctx context.Context, conf *config.Config, svc *service.Service,
 }
 
 // compare makes the index what the store is.
-func compare(ctx context.Context, c *catalog.Catalog, log *slog.Logger) {
+func compare(ctx context.Context, c *catalog.Catalog, log *slog.Logger) error {
 	n, err := c.Reconcile(ctx)
-	switch {
-	case errors.Is(err, context.Canceled):
-	case err != nil:
-		log.Warn("the index was not compared with the store; nothing is collected until it is", "err", err)
-	case n.Read+n.Gone+n.Broken > 0:
+	if err != nil {
+		return fmt.Errorf("the index was not compared with the store; nothing is collected until it is: %w", err)
+	}
+	if n.Read+n.Gone+n.Broken > 0 {
 		log.Info("the index was compared with the store", "read", n.Read, "gone", n.Gone, "same", n.Same, "broken", n.Broken)
 	}
+	return nil
 }

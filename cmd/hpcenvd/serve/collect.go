@@ -4,7 +4,6 @@ package serve
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 
 	"github.com/hpcenv/hpcenv/cache"
@@ -13,7 +12,6 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/config"
 	"github.com/hpcenv/hpcenv/daemon/leases"
 	"github.com/hpcenv/hpcenv/daemon/service"
-	"github.com/hpcenv/hpcenv/slurm/queries"
 )
 
 // openCollector finishes what a kill interrupted, and lets prepares have back what was
@@ -31,14 +29,10 @@ func openCollector(c config.GC, store *cache.Store, svc *service.Service, cat *c
 }
 
 // collectNow is one scheduled collection.
-func collectNow(ctx context.Context, col *collect.Collector, log *slog.Logger) {
+func collectNow(ctx context.Context, col *collect.Collector, log *slog.Logger) error {
 	r, err := col.Collect(ctx)
-	switch {
-	case errors.Is(err, queries.ErrNoSlurm), errors.Is(err, context.Canceled):
-		log.Debug("nothing was collected", "err", err)
-	case err != nil:
-		log.Warn("nothing was collected", "err", err)
-	case len(r.Removed)+r.Purged > 0:
+	if err == nil && len(r.Removed)+r.Purged > 0 {
 		log.Info("collected", "environments", len(r.Removed), "bytes", r.Bytes, "inodes", r.Inodes, "purged", r.Purged)
 	}
+	return err
 }

@@ -52,7 +52,7 @@ func run(ctx context.Context, now *living, conf *config.Config) (err error) {
 	if err != nil {
 		return err
 	}
-	served := make(chan error, 3)
+	served := make(chan error, 4)
 	held, err := hold(ctx, store, log, served)
 	if err != nil {
 		return err
@@ -94,9 +94,14 @@ func run(ctx context.Context, now *living, conf *config.Config) (err error) {
 	if err != nil {
 		return err
 	}
-	srv := server.New(server.Backends{Work: svc, Nodes: keeper, Index: cat, Leases: needed, GC: col, Config: now, Mine: cat, Budgets: bound}, server.Options{Log: log, Classify: service.Classify, Access: who})
-	now.srv, now.col, now.bound = srv, col, bound
-	listener, err := server.Listen(conf.Socket)
+	sched, err := schedule(&parts{now: now, store: store, keeper: keeper, cat: cat, needed: needed, col: col, log: log})
+	if err != nil {
+		return err
+	}
+	state := &health{since: time.Now(), store: store, cat: cat, need: needed, col: col, sched: sched}
+	srv := server.New(server.Backends{Status: state, Work: svc, Nodes: keeper, Index: cat, Leases: needed, GC: col, Config: now, Mine: cat, Budgets: bound}, server.Options{Log: log, Classify: service.Classify, Access: who})
+	now.srv, now.col, now.bound, state.srv = srv, col, bound, srv
+	listener, err := listen(conf)
 	if err != nil {
 		return err
 	}
@@ -105,10 +110,11 @@ func run(ctx context.Context, now *living, conf *config.Config) (err error) {
 	if err != nil {
 		return errors.Join(err, srv.Close(ctx))
 	}
-	stopSchedules, err := schedule(now, conf, store, keeper, cat, needed, col, log)
+	figures, err := serveMetrics(conf.Metrics, state, log, served)
 	if err != nil {
 		return errors.Join(err, remote(ctx), srv.Close(ctx))
 	}
+	sched.Start()
 	log.Info("hpcenvd serves", "version", service.Version(), "store", conf.Store, "prefix_root", conf.PrefixRoot, "socket", conf.Socket)
 	notify(log, sd.SdNotifyReady)
 	reloads, noMore := context.WithCancel(ctx)
@@ -122,7 +128,7 @@ func run(ctx context.Context, now *living, conf *config.Config) (err error) {
 	notify(log, sd.SdNotifyStopping)
 	end, cancel := context.WithTimeout(context.Background(), stopWithin)
 	defer cancel()
-	return errors.Join(err, stopSchedules(), remote(end), srv.Close(end))
+	return errors.Join(err, sched.Stop(), figures(end), remote(end), srv.Close(end))
 }
 
 // about puts before an error what it is about.

@@ -10,14 +10,14 @@ import (
 	"time"
 
 	sd "github.com/coreos/go-systemd/v22/daemon"
-	"github.com/go-co-op/gocron/v2"
 
 	"github.com/hpcenv/hpcenv/cache"
+	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/catalog"
 	"github.com/hpcenv/hpcenv/daemon/collect"
-	"github.com/hpcenv/hpcenv/daemon/config"
 	"github.com/hpcenv/hpcenv/daemon/inventory"
 	"github.com/hpcenv/hpcenv/daemon/leases"
+	"github.com/hpcenv/hpcenv/daemon/schedules"
 	"github.com/hpcenv/hpcenv/slurm/queries"
 )
 
@@ -28,75 +28,83 @@ const cleanEvery = time.Hour
 // boot of the whole cluster all tell at once.
 const publishEvery = 2 * time.Second
 
-// schedule starts what happens by the clock; stop ends it.
-func schedule(now *living, conf *config.Config, store *cache.Store, keeper *inventory.Keeper, cat *catalog.Catalog, needed *leases.Keeper, col *collect.Collector, log *slog.Logger) (stop func() error, err error) {
-	opts := []gocron.SchedulerOption{gocron.WithStopTimeout(10 * time.Second)}
-	if log.Enabled(context.Background(), slog.LevelDebug) {
-		opts = append(opts, gocron.WithLogger(log))
-	}
-	s, err := gocron.NewScheduler(opts...)
+// parts are what schedules work on.
+type parts struct {
+	now    *living
+	store  *cache.Store
+	keeper *inventory.Keeper
+	cat    *catalog.Catalog
+	needed *leases.Keeper
+	col    *collect.Collector
+	log    *slog.Logger
+}
+
+// schedule sets up what happens by the clock; it begins with Start.
+func schedule(p *parts) (*schedules.Scheduler, error) {
+	s, err := schedules.New(p.log)
 	if err != nil {
-		return nil, fmt.Errorf("schedules: %w", err)
+		return nil, err
 	}
-	later := func(name string, every time.Duration, do func(context.Context), opts ...gocron.JobOption) {
-		_, jerr := s.NewJob(gocron.DurationJob(every), gocron.NewTask(do), append(opts, gocron.WithName(name),
-			// One that still runs is not started a second time.
-			gocron.WithSingletonMode(gocron.LimitModeReschedule))...)
-		err = errors.Join(err, jerr)
+	conf := p.now.conf.Load()
+	add := func(name string, every time.Duration, do func(context.Context) error) {
+		err = errors.Join(err, s.Add(schedules.Schedule{Name: name, Every: every, Now: true, Do: do}))
 	}
-	add := func(name string, every time.Duration, do func(context.Context)) {
-		later(name, every, do, gocron.WithStartAt(gocron.WithStartImmediately()))
-	}
-	add("inventory", conf.Inventory.Refresh, func(ctx context.Context) {
-		inv, err := keeper.Refresh(ctx)
-		switch {
-		case errors.Is(err, queries.ErrNoSlurm):
-			log.Debug("inventory", "err", err)
-		case err != nil:
-			log.Warn("inventory was not refreshed", "err", err)
-		default:
-			log.Debug("inventory", "nodes", inv.Count(), "kinds", len(inv.Kinds), "platforms", inv.Platforms())
+	add("inventory", conf.Inventory.Refresh, func(ctx context.Context) error {
+		inv, err := p.keeper.Refresh(ctx)
+		if err != nil {
+			return withoutSlurm(err)
 		}
+		p.log.Debug("inventory", "nodes", inv.Count(), "kinds", len(inv.Kinds), "platforms", inv.Platforms())
+		return nil
 	})
 	if conf.Nodes.Listen != "" {
-		add("facts", publishEvery, func(ctx context.Context) {
-			if err := keeper.Publish(ctx); err != nil {
-				log.Warn("what nodes told was not published", "err", err)
-			}
-		})
+		add("facts", publishEvery, p.keeper.Publish)
 	}
-	add("index", compareEvery, func(ctx context.Context) { compare(ctx, cat, log) })
-	add("leases", reconcileEvery, func(ctx context.Context) {
-		switch err := needed.Reconcile(ctx); {
-		case errors.Is(err, queries.ErrNoSlurm):
-			log.Debug("leases", "err", err)
-		case err != nil:
-			log.Warn("what jobs need is not known; nothing is collected", "err", err)
-		}
-	})
-	add("inbox", inboxEvery, func(ctx context.Context) {
-		if err := needed.TakeInbox(ctx); err != nil {
-			log.Warn("inbox/ was not taken in", "err", err)
-		}
-	})
+	add("index", compareEvery, func(ctx context.Context) error { return compare(ctx, p.cat, p.log) })
+	add("leases", reconcileEvery, func(ctx context.Context) error { return withoutSlurm(p.needed.Reconcile(ctx)) })
+	add("inbox", inboxEvery, p.needed.TakeInbox)
 	if conf.GC.Every > 0 {
 		// Not at the start: the index is compared with the store first.
-		later("collection", conf.GC.Every, func(ctx context.Context) { collectNow(ctx, col, log) })
+		err = errors.Join(err, s.Add(schedules.Schedule{Name: "collection", Every: conf.GC.Every, Do: func(ctx context.Context) error {
+			return withoutSlurm(collectNow(ctx, p.col, p.log))
+		}}))
 	}
-	add("clean", cleanEvery, func(context.Context) {
-		n, err := store.CleanTemp(now.conf.Load().Tmp.Keep)
-		if err != nil {
-			log.Warn("unfinished work was not removed", "err", err)
-		} else if n > 0 {
-			log.Info("unfinished work removed", "entries", n, "older_than", now.conf.Load().Tmp.Keep)
+	add("clean", cleanEvery, func(context.Context) error {
+		keep := p.now.conf.Load().Tmp.Keep
+		n, err := p.store.CleanTemp(keep)
+		if n > 0 {
+			p.log.Info("unfinished work removed", "entries", n, "older_than", keep)
 		}
+		return err
 	})
 	if every, werr := sd.SdWatchdogEnabled(false); werr == nil && every > 0 {
-		add("watchdog", every/3, func(context.Context) { notify(log, sd.SdNotifyWatchdog) })
+		add("watchdog", every/3, func(ctx context.Context) error {
+			if err := answers(ctx, conf.Socket); err != nil {
+				return err
+			}
+			notify(p.log, sd.SdNotifyWatchdog)
+			return nil
+		})
 	}
+	return s, err
+}
+
+// withoutSlurm: a host without Slurm has nothing to be asked of it.
+func withoutSlurm(err error) error {
+	if errors.Is(err, queries.ErrNoSlurm) {
+		return fmt.Errorf("%w: %w", schedules.ErrNothing, err)
+	}
+	return err
+}
+
+// answers asks the daemon as a client would, for what needs neither store nor Slurm: where
+// those hang, a restart would not help.
+func answers(ctx context.Context, socket string) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	client, err := api.DialContext(ctx, socket)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("schedules: %w", err), s.Shutdown())
+		return err
 	}
-	s.Start()
-	return s.Shutdown, nil
+	return client.Ping(ctx)
 }
