@@ -15,6 +15,7 @@
 //	cmd/hpcenv-gpu           asks the driver of a node's GPUs (cgo), and ends
 //	cmd/hpcenvd              the daemon (serve)
 //	daemon/api               wire types and the client
+//	daemon/budget            what users and groups may have of it
 //	daemon/catalog           the index in step with the store, and answers from it
 //	daemon/collect           removes what nothing needs
 //	daemon/config            what an administrator wrote

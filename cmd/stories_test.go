@@ -60,7 +60,7 @@ func TestStories(t *testing.T) {
 		},
 		Setup: func(env *testscript.Env) error { return setup(t, env) },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"lock": lockCmd, "channel": channelCmd, "exits": exitsCmd, "until": untilCmd, "hits": hitsCmd, "fill": fillCmd, "tree": treeCmd, "munged": mungedCmd,
+			"lock": lockCmd, "channel": channelCmd, "exits": exitsCmd, "until": untilCmd, "hits": hitsCmd, "fill": fillCmd, "tree": treeCmd, "munged": mungedCmd, "crowd": crowdCmd,
 		},
 	})
 }
@@ -85,6 +85,7 @@ func setup(t *testing.T, env *testscript.Env) error {
 	env.Defer(c.close)
 	env.Values[channelKey{}] = c
 	env.Values[testKey{}] = t
+	env.Values[crowdKey{}] = &crowd{}
 	// A prefix has a limited length, and so has a socket's path.
 	dir, err := os.MkdirTemp("/tmp", "h")
 	if err != nil {

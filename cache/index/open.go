@@ -25,7 +25,7 @@ var (
 // Lost names what goes with an index and cannot be read from the store again.
 var Lost = []string{
 	"when environments were last used (all count as used now)",
-	"who asked for which locks before",
+	"who asked for which locks and environments before (budgets begin at nothing)",
 }
 
 // Index of one store. Its methods may be called by several goroutines.
@@ -62,6 +62,11 @@ CREATE TABLE requests (
 CREATE INDEX requests_by_time ON requests (at);
 CREATE INDEX requests_by_lock ON requests (lock);
 CREATE INDEX requests_by_user ON requests (uid, at);
+`, `
+CREATE TABLE wants (
+	uid INTEGER NOT NULL, gid INTEGER NOT NULL, id TEXT NOT NULL, platform TEXT NOT NULL, at INTEGER NOT NULL,
+	PRIMARY KEY (uid, id, platform)) WITHOUT ROWID;
+CREATE INDEX wants_by_environment ON wants (id, platform);
 `}
 
 // Open opens the index at path, makes it if it is not there, and brings an older layout

@@ -55,6 +55,8 @@ type PrepareRequest struct {
 	// caller's primary group reads. Client.Prepare sets it once it has handed over
 	// what a credential fetched.
 	Private bool `json:"private,omitempty"`
+	// UID of the caller; never sent.
+	UID int `json:"-"`
 	// Group is the caller's primary group, as the kernel tells it, -1 = it does not;
 	// never sent.
 	Group int `json:"-"`

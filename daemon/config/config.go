@@ -83,6 +83,8 @@ type Config struct {
 	// Administrators may use hpcenv admin, Support may see what is everybody's.
 	Administrators Members `mapstructure:"administrators"`
 	Support        Members `mapstructure:"support"`
+	// Budgets of users and groups.
+	Budgets []Budget `mapstructure:"budgets"`
 	// GC is collection.
 	GC GC `mapstructure:"gc"`
 	// Metrics for Prometheus.
@@ -406,6 +408,9 @@ func (c *Config) check() error {
 		}
 	}
 	if err := c.checkSiteBuilds(bad); err != nil {
+		return err
+	}
+	if err := c.checkBudgets(); err != nil {
 		return err
 	}
 	for i, r := range c.Scripts.Allow {

@@ -73,6 +73,7 @@ func walk(path, above string, n *yaml.Node, at places) error {
 var listKeys = map[string][]string{
 	"interpreters":    {"version", "platform", "kind", "free_threaded", "url", "sha256", "with"},
 	"scripts.allow":   {"channel", "package"},
+	"budgets":         budgetKeys,
 	"fetch.mirrors":   {"prefix", "urls"},
 	"selection.rules": {"key", "gpu", "network", "partition", "architecture", "mixed", "prefer", "set"},
 	"site_builds":     sitebuild.Keys(),

@@ -57,6 +57,11 @@ name or number, and groups.`},
 	{Name: "support.users", Default: []string{}, Live: true, Doc: `Who may see what is everybody's (requests, leases, jobs, what would be removed), and
 change nothing.`},
 	{Name: "support.groups", Default: []string{}, Live: true, Doc: `Their members may, too.`},
+	{Name: "budgets", Default: []Budget{}, Live: true, Doc: `What users, and all whose primary group it is together, may have:
+{user: NAME | "*" (each who has no entry) | group: NAME, max_gb:, max_inodes: of the
+environments that they asked for and that are there, prepares: that work at one time,
+others wait, channels: [beginnings of the URLs that locks may name, https://HOST/CHANNEL;
+file:/// for what users hand over]}. What is there already is never refused.`},
 	{Name: "log_level", Default: "info", Live: true, Doc: `debug, info, warn or error.`},
 	{Name: "fetch.parallel", Default: 8, Doc: `Downloads at one time.`},
 	{Name: "fetch.allow", Default: []string{}, Doc: `Locks may name public hosts only, unless "host" or "host:port" stands here.`},

@@ -7,32 +7,32 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// budgets bound the bytes of requests that are read, wait or are worked on, by user:
+// shares bound the bytes of requests that are read, wait or are worked on, by user:
 // what one user sends can exhaust neither the daemon's memory nor another user's share
 // of it.
-type budgets struct {
+type shares struct {
 	each int64
 
 	mu     sync.Mutex
-	byUser map[int]*budget
+	byUser map[int]*userShare
 }
 
-type budget struct {
+type userShare struct {
 	sem   *semaphore.Weighted
 	users int // requests that hold a part or wait for one
 }
 
-func newBudgets(each int64) *budgets {
-	return &budgets{each: each, byUser: map[int]*budget{}}
+func newShares(each int64) *shares {
+	return &shares{each: each, byUser: map[int]*userShare{}}
 }
 
 // take waits until uid's requests leave room for size more bytes.
-func (b *budgets) take(ctx context.Context, uid int, size int64) (release func(), err error) {
+func (b *shares) take(ctx context.Context, uid int, size int64) (release func(), err error) {
 	size = min(max(size, 1), b.each)
 	b.mu.Lock()
 	u := b.byUser[uid]
 	if u == nil {
-		u = &budget{sem: semaphore.NewWeighted(b.each)}
+		u = &userShare{sem: semaphore.NewWeighted(b.each)}
 		b.byUser[uid] = u
 	}
 	u.users++

@@ -82,7 +82,13 @@ func (s *Server) noteEnd(who *Caller, req *api.PrepareRequest, j *job, asked tim
 // end: the client asks again.
 func (s *Server) note(who *Caller, req *api.PrepareRequest, j *job, asked time.Time, log *slog.Logger) {
 	var need *api.NeedError
-	if s.backends.Index == nil || req.DryRun || errors.As(j.err, &need) {
+	if req.DryRun || errors.As(j.err, &need) {
+		return
+	}
+	if j.err == nil {
+		s.want(who, j.result.Environments, log)
+	}
+	if s.backends.Index == nil {
 		return
 	}
 	a := api.Asked{

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/cache/fair"
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/daemon/budget"
 )
 
 // prepare starts or joins work and streams what it tells.
@@ -24,7 +26,7 @@ func (s *Server) prepare(w http.ResponseWriter, r *Request) error {
 		return err
 	}
 	r.Data = nil
-	req.Group, req.Groups = who.GID, who.Groups
+	req.UID, req.Group, req.Groups = who.UID, who.GID, who.Groups
 	release := r.KeepShare()
 	mine := true // until a job begins, which outlives this client
 	defer func() {
@@ -33,33 +35,12 @@ func (s *Server) prepare(w http.ResponseWriter, r *Request) error {
 		}
 	}()
 	log, asked := s.log.With("uid", who.UID, "lock", short(digest(req.Lock))), time.Now()
-	j, joined := s.jobs.join(key(req, s.backends.Work.OwnParts(req.Groups)), about{who.UID, digest(req.Lock), asked}, release, func(ctx context.Context, report func(api.Event)) (result *api.PrepareResult, err error) {
-		defer func() { // one lock's fault is not everybody's
-			if cause := recover(); cause != nil {
-				log.Error("prepare panicked", "cause", cause, "stack", string(debug.Stack()))
-				err = api.Errorf(api.ExitFailed, "a fault of hpcenvd itself: %v\nnext: report it with the lock file; the daemon's log says where", cause)
-			}
-		}()
-		ctx = fair.With(ctx, uint32(who.UID))
-		start := time.Now()
-		log.Info("prepare starts", "path", req.LockPath, "environments", req.Environments, "platforms", req.Platforms)
-		result, err = s.backends.Work.Prepare(ctx, req, report)
-		var need *api.NeedError
-		switch {
-		case errors.As(err, &need):
-			log.Info("prepare waits for local archives", "archives", len(need.Archives))
-		case err != nil:
-			log.Warn("prepare failed", "seconds", time.Since(start).Seconds(), "err", err)
-		default:
-			log.Info("prepare done", "seconds", time.Since(start).Seconds(), "kept", result.PackagesKept, "new", result.PackagesNew)
-		}
-		return result, err
-	})
+	k, work, of := key(req, s.backends.Work.OwnParts(req.Groups)), s.work(req, log), about{who.UID, digest(req.Lock), asked}
+	j, joined := s.jobs.join(k, of, release, work)
 	if j == nil {
-		return api.Errorf(api.ExitUnreachable, "hpcenvd is stopping\nnext: the same command again when it is back")
+		return errStopping
 	}
 	if mine = joined; joined {
-		release()
 		log.Info("prepare joins work that runs already")
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
@@ -71,14 +52,25 @@ func (s *Server) prepare(w http.ResponseWriter, r *Request) error {
 		return nil
 	}
 	// Whoever leaves has asked nevertheless; the answer is the work's own.
-	err := j.follow(r.Context(), func(events []api.Event) error {
+	tell := func(events []api.Event) error {
 		for i := range events {
 			if err := enc.Encode(api.Message{Event: &events[i]}); err != nil {
 				return err
 			}
 		}
 		return flush.Flush()
-	})
+	}
+	err := j.follow(r.Context(), tell)
+	if err == nil && joined && errors.Is(j.err, budget.ErrBudget) {
+		// That was the budget of who began it.
+		log.Info("prepare is begun again, within its user's own budget")
+		again, joined := s.jobs.join(fmt.Sprintf("%s %d", k, who.UID), of, release, work)
+		if again == nil {
+			again = &job{done: true, err: errStopping}
+		}
+		j, mine = again, joined
+		err = j.follow(r.Context(), tell)
+	}
 	if err != nil {
 		log.Info("client left; the work goes on", "err", err)
 		s.jobs.group.Go(func() { s.noteEnd(who, req, j, asked, log) })
@@ -99,6 +91,35 @@ func (s *Server) prepare(w http.ResponseWriter, r *Request) error {
 		log.Info("client left before the end", "err", err)
 	}
 	return nil
+}
+
+// errStopping: no work is begun any more.
+var errStopping = api.Errorf(api.ExitUnreachable, "hpcenvd is stopping\nnext: the same command again when it is back")
+
+// work is what a request has done, under the server's context.
+func (s *Server) work(req *api.PrepareRequest, log *slog.Logger) func(context.Context, func(api.Event)) (*api.PrepareResult, error) {
+	return func(ctx context.Context, report func(api.Event)) (result *api.PrepareResult, err error) {
+		defer func() { // one lock's fault is not everybody's
+			if cause := recover(); cause != nil {
+				log.Error("prepare panicked", "cause", cause, "stack", string(debug.Stack()))
+				err = api.Errorf(api.ExitFailed, "a fault of hpcenvd itself: %v\nnext: report it with the lock file; the daemon's log says where", cause)
+			}
+		}()
+		ctx = fair.With(ctx, uint32(req.UID))
+		start := time.Now()
+		log.Info("prepare starts", "path", req.LockPath, "environments", req.Environments, "platforms", req.Platforms)
+		result, err = s.backends.Work.Prepare(ctx, req, report)
+		var need *api.NeedError
+		switch {
+		case errors.As(err, &need):
+			log.Info("prepare waits for local archives", "archives", len(need.Archives))
+		case err != nil:
+			log.Warn("prepare failed", "seconds", time.Since(start).Seconds(), "err", err)
+		default:
+			log.Info("prepare done", "seconds", time.Since(start).Seconds(), "kept", result.PackagesKept, "new", result.PackagesNew)
+		}
+		return result, err
+	}
 }
 
 // need is what one client, of the group gid, is told of archives that must be brought:

@@ -39,6 +39,8 @@ var mayAsk = map[string]string{
 	"PUT /v1/archives/{sha256}":       "ousadr OUSAR",
 	"GET /v1/environments":            "ousadr OUSAR",
 	"GET /v1/environments/{id}":       "ousadr OUSAR",
+	"GET /v1/mine":                    "ousadr OUSAR",
+	"DELETE /v1/mine/{id}":            "ousadr OUSAR",
 	"GET /v1/status":                  "ousadr OUSAR",
 	"GET /v1/instance":                "ousadr OUSARx",
 	"POST /v1/site-builds/{id}/retry": "   adr    A",

@@ -176,7 +176,7 @@ func (s *Server) body(rt *Route, w http.ResponseWriter, r *Request) (err error) 
 	if r.Caller != nil {
 		uid = r.Caller.UID
 	}
-	if r.share, err = s.budgets.take(r.Context(), uid, size); err != nil {
+	if r.share, err = s.shares.take(r.Context(), uid, size); err != nil {
 		return api.Errorf(api.ExitUnreachable, "%s: gave up waiting for earlier requests of yours: %v", r.URL.Path, err)
 	}
 	if err := control.SetReadDeadline(time.Now().Add(readWithin)); err != nil {

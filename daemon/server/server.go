@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/daemon/budget"
 	"github.com/hpcenv/hpcenv/internal/munge/mungehttp"
 )
 
@@ -56,6 +57,10 @@ type Backends struct {
 	Leases LeaseBackend
 	// GC of the store; nil = nothing is collected.
 	GC GCBackend
+	// Mine knows what users asked for; nil = nothing does. Budgets bound it; nil = nothing
+	// is bounded.
+	Mine    MineBackend
+	Budgets *budget.Keeper
 	// Config of the daemon; nil = it does not tell.
 	Config ConfigBackend
 	// Status of the daemon; nil = it does not tell.
@@ -85,7 +90,7 @@ type Server struct {
 	counted  counts
 	http     *http.Server
 	jobs     *jobs
-	budgets  *budgets
+	shares   *shares
 	groups   *groups
 	// account is the daemon's own uid.
 	account int
@@ -101,7 +106,7 @@ func New(b Backends, opts Options) *Server {
 	if opts.MaxBody == 0 {
 		opts.MaxBody = 64 << 20
 	}
-	s := &Server{backends: b, opts: opts, log: opts.Log, jobs: newJobs(), budgets: newBudgets(4 * opts.MaxBody), groups: newGroups(opts.Log), account: os.Geteuid(), instance: mungehttp.NewInstance()}
+	s := &Server{backends: b, opts: opts, log: opts.Log, jobs: newJobs(), shares: newShares(4 * opts.MaxBody), groups: newGroups(opts.Log), account: os.Geteuid(), instance: mungehttp.NewInstance()}
 	s.SetAccess(opts.Access)
 	s.table = s.Table()
 	s.http = &http.Server{

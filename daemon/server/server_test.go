@@ -322,7 +322,7 @@ func TestHandingOver(t *testing.T) {
 // user's requests hold is bounded, also when the client leaves, and another
 // user's share is untouched.
 func TestRequestsOfOneUserAreBounded(t *testing.T) {
-	b := newBudgets(100)
+	b := newShares(100)
 	short, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
 	first, err := b.take(short, 1, 60)
@@ -362,9 +362,9 @@ func TestAJobKeepsItsShareWhenTheClientLeaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	held := func() int {
-		s.budgets.mu.Lock()
-		defer s.budgets.mu.Unlock()
-		return len(s.budgets.byUser)
+		s.shares.mu.Lock()
+		defer s.shares.mu.Unlock()
+		return len(s.shares.byUser)
 	}
 	time.Sleep(50 * time.Millisecond)
 	if held() != 1 {

@@ -23,6 +23,7 @@ func (s *Server) Table() []Route {
 		s.nodeRoutes(),
 		s.indexRoutes(),
 		s.leaseRoutes(),
+		s.mineRoutes(),
 		s.gcRoutes(),
 		s.configRoutes(),
 		s.statusRoutes(),

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/daemon/budget"
 	"github.com/hpcenv/hpcenv/envs/activation"
 	"github.com/hpcenv/hpcenv/envs/bundle"
 	"github.com/hpcenv/hpcenv/envs/image"
@@ -107,6 +108,8 @@ func next(err error, code int) string {
 		return "the same command in a fresh shell"
 	case errors.Is(err, project.ErrManifest):
 		return "mend the manifest there, then lock the project anew (`pixi lock`, `uv lock`)"
+	case errors.Is(err, budget.ErrBudget):
+		return "ask an administrator of hpcenv for more"
 	case errors.Is(err, materialize.ErrPrefix):
 		return "a shorter place: the prefix root of the cluster's store, or the path of a store of your own (HPCENV_STORE)"
 	case errors.Is(err, materialize.ErrUnlinkable):

@@ -12,6 +12,7 @@ import (
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/cache/fair"
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/daemon/budget"
 	"github.com/hpcenv/hpcenv/daemon/inventory"
 	"github.com/hpcenv/hpcenv/envs/bytecode"
 	"github.com/hpcenv/hpcenv/envs/image"
@@ -63,6 +64,8 @@ type Service struct {
 	deps   prepare.Deps
 	slots  *fair.Limiter
 	wanted wanted
+	// budgets bound what is made for whom; nil = nothing does.
+	budgets *budget.Keeper
 	// catalog of what is published; nil = the store itself is asked.
 	catalog Catalog
 	// gate: prepares share it; who removes from the pool has it alone.
@@ -134,6 +137,7 @@ func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report f
 	if err != nil {
 		return nil, err
 	}
+	deps = s.bounded(deps, req)
 	wanted := &prepare.Request{
 		Lock: req.Lock, Dir: filepath.Dir(req.LockPath), Environments: req.Environments, All: req.All,
 		Platforms: req.Platforms, Activations: req.Activations, Description: req.Description, DryRun: req.DryRun, Offline: req.Offline,

@@ -43,6 +43,9 @@ func (r *run) build(ctx context.Context, targets []target, res *Result, save fun
 			}
 		}
 	}
+	if err := r.allow(ctx, targets, res.Environments); err != nil {
+		return err
+	}
 	missing, err := r.missing(need)
 	if err != nil {
 		return err

@@ -78,6 +78,9 @@ type Deps struct {
 	// environments made; what needs no work never waits for it. It calls wait
 	// once if it must.
 	Slot func(ctx context.Context, wait func()) (release func(), err error)
+	// Allow (may be nil) is asked before anything is fetched or made for a request, also
+	// for a dry run; its error ends the run. What is there needs no leave.
+	Allow func(ctx context.Context, w Want) error
 	// NoByteCode: environments are made without compiled Python files. Sandbox is
 	// where the compiler runs; nil = as NoByteCode.
 	NoByteCode bool

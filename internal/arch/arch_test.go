@@ -25,7 +25,7 @@ var allowed = map[string][]string{
 	"hooks":                  {"envs", "cache", "daemon/api", "internal/clientconf", "internal/fdmsg", "internal/munge", "internal/plain", "internal/remember", "internal/shellword", "internal/version", "slurm"},
 	"daemon":                 {"slurm", "hooks", "envs", "cache", "internal/munge", "internal/nearest", "internal/version"},
 	"daemon/api":             {"internal/making", "internal/munge"}, // a leaf: types and the clients
-	"daemon/service":         {"daemon/api", "daemon/inventory", "slurm", "hooks", "envs", "cache", "internal/clientconf", "internal/version"},
+	"daemon/service":         {"daemon/api", "daemon/budget", "daemon/inventory", "slurm", "hooks", "envs", "cache", "internal/clientconf", "internal/version"},
 	"cmd":                    {"daemon", "hooks", "slurm", "envs", "cache", "internal/clientconf", "internal/membound", "internal/munge", "internal/plain", "internal/shellword", "internal/version"},
 	"cmd/hpcenv-gpu":         {"hooks/gpu"}, // the driver's library, and nothing else that could fail
 	"contrib":                {"envs", "cache", "daemon", "slurm", "hooks", "internal"},

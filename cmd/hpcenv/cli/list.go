@@ -25,15 +25,26 @@ import (
 )
 
 func (a *app) listCmd() *cobra.Command {
-	var lock string
+	var lock, release string
+	mine := false
 	cmd := &cobra.Command{
 		Use:   "list [PATH]",
 		Short: "List the environments that are prepared, newest first",
 		Long: `List the environments that are prepared, newest first: all that are in the store,
 or with PATH (a lock or a directory with one) those of that lock. In a project,
-"hpcenv list ." lists its own.`,
+"hpcenv list ." lists its own.
+
+With --mine those that you asked for, which count for your budget where the site has one,
+and what it is. --release ID gives one up: it counts for you no more until you ask for it
+again, and may be removed if nobody else needs it.`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if mine || release != "" {
+				if len(args) > 0 || lock != "" {
+					return api.Errorf(api.ExitUsage, "--mine and --release are about all that you asked for, not about a lock\nnext: leave out the path")
+				}
+				return a.mine(cmd.Context(), release)
+			}
 			path, err := onePath(args, lock)
 			if err != nil {
 				return err
@@ -61,6 +72,8 @@ or with PATH (a lock or a directory with one) those of that lock. In a project,
 		},
 	}
 	cmd.Flags().StringVar(&lock, "lock", "", "the same as PATH")
+	cmd.Flags().BoolVar(&mine, "mine", false, "those that you asked for, and your budget")
+	cmd.Flags().StringVar(&release, "release", "", "give up the environment `ID` that you asked for")
 	cmd.Flags().BoolVar(&a.json, "json", false, "print one JSON array")
 	return cmd
 }

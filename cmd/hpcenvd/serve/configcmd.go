@@ -26,6 +26,9 @@ func loadAll(cmd *cobra.Command) (*config.Config, error) {
 	if _, err := access(conf); err != nil {
 		return nil, err
 	}
+	if _, err := budgets(conf); err != nil {
+		return nil, err
+	}
 	if _, err := rules(conf.Selection); err != nil {
 		return nil, err
 	}

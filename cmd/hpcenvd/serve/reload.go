@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/daemon/budget"
 	"github.com/hpcenv/hpcenv/daemon/collect"
 	"github.com/hpcenv/hpcenv/daemon/config"
 	"github.com/hpcenv/hpcenv/daemon/server"
@@ -28,6 +29,7 @@ type living struct {
 	level *slog.LevelVar
 	srv   *server.Server
 	col   *collect.Collector
+	bound *budget.Keeper
 	log   *slog.Logger
 
 	conf atomic.Pointer[config.Config]
@@ -73,6 +75,10 @@ func (l *living) reload() {
 	if err == nil {
 		who, err = access(next)
 	}
+	var bounds budget.Rules
+	if err == nil {
+		bounds, err = budgets(next)
+	}
 	if err != nil {
 		l.log.Error("the configuration was not reloaded; what held holds", "err", err)
 		return
@@ -81,6 +87,7 @@ func (l *living) reload() {
 	live, restart := config.Changed(old, next)
 	l.level.Set(levels[next.LogLevel])
 	l.srv.SetAccess(who)
+	l.bound.SetRules(bounds)
 	l.col.SetPolicy(policy(next.GC), next.GC.Grace)
 	// What needs a restart is what it was: what is shown holds.
 	l.conf.Store(old.With(next, live))

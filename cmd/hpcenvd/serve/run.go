@@ -15,6 +15,7 @@ import (
 	"github.com/cosnicolaou/pbzip2"
 
 	"github.com/hpcenv/hpcenv/cache"
+	"github.com/hpcenv/hpcenv/daemon/budget"
 	"github.com/hpcenv/hpcenv/daemon/config"
 	"github.com/hpcenv/hpcenv/daemon/inventory"
 	"github.com/hpcenv/hpcenv/daemon/server"
@@ -34,6 +35,10 @@ func run(ctx context.Context, now *living, conf *config.Config) (err error) {
 	log := now.log
 	now.conf.Store(conf)
 	who, err := access(conf)
+	if err != nil {
+		return err
+	}
+	bounds, err := budgets(conf)
 	if err != nil {
 		return err
 	}
@@ -79,6 +84,8 @@ func run(ctx context.Context, now *living, conf *config.Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, cat.Close()) }()
+	bound := budget.NewKeeper(cat, bounds)
+	svc.UseBudgets(bound)
 	needed, err := openLeases(conf, store, cat, log)
 	if err != nil {
 		return err
@@ -92,8 +99,8 @@ func run(ctx context.Context, now *living, conf *config.Config) (err error) {
 		return err
 	}
 	state := &health{since: time.Now(), store: store, cat: cat, need: needed, col: col, sched: sched}
-	srv := server.New(server.Backends{Status: state, Work: svc, Nodes: keeper, Index: cat, Leases: needed, GC: col, Config: now}, server.Options{Log: log, Classify: service.Classify, Access: who})
-	now.srv, now.col, state.srv = srv, col, srv
+	srv := server.New(server.Backends{Status: state, Work: svc, Nodes: keeper, Index: cat, Leases: needed, GC: col, Config: now, Mine: cat, Budgets: bound}, server.Options{Log: log, Classify: service.Classify, Access: who})
+	now.srv, now.col, now.bound, state.srv = srv, col, bound, srv
 	listener, err := listen(conf)
 	if err != nil {
 		return err
