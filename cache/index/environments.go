@@ -272,3 +272,22 @@ func (x *Index) Distrust(ctx context.Context) error {
 		return err
 	})
 }
+
+// PackagesIn returns the sha256 of all packages of the environments in a part of the
+// store.
+func (x *Index) PackagesIn(ctx context.Context, group int) (_ map[string]bool, err error) {
+	rows, err := x.db.QueryContext(ctx, "SELECT DISTINCT p.sha256 FROM packages p JOIN holds h ON h.package = p.id JOIN environments e ON e.row = h.environment WHERE e.grp = ?", group)
+	if err != nil {
+		return nil, x.classify(err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	out := map[string]bool{}
+	for rows.Next() {
+		var sha string
+		if err := rows.Scan(&sha); err != nil {
+			return nil, x.classify(err)
+		}
+		out[sha] = true
+	}
+	return out, x.classify(rows.Err())
+}

@@ -23,6 +23,10 @@ type GC struct {
 	Over string `json:"over,omitempty"`
 	// Purged is how many earlier removals became final.
 	Purged int `json:"purged,omitempty"`
+	// Swept are packages that no environment has, and files of the pool that only they had.
+	SweptPackages int   `json:"swept_packages,omitempty"`
+	SweptFiles    int   `json:"swept_files,omitempty"`
+	SweptBytes    int64 `json:"swept_bytes,omitempty"`
 }
 
 // GCItem is an environment of a platform, in a collection.

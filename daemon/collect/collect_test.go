@@ -259,3 +259,52 @@ func TestUsedMeanwhile(t *testing.T) {
 		t.Errorf("%s %v", data, err)
 	}
 }
+
+// TestSweepPools: packages of environments stay, in each part its own; without a moment of
+// rest nothing goes.
+func TestSweepPools(t *testing.T) {
+	n := &needs{}
+	s, x, _ := site(t, n, collect.Policy{})
+	wanted, unwanted := strings.Repeat("ab", 32), strings.Repeat("cd", 32)
+	for _, sha := range []string{wanted, unwanted} {
+		data, err := (&cache.Manifest{Version: 2, SHA256: sha, Format: cache.FormatConda}).Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(s.ManifestPath(sha), data, 0o444); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(s.ManifestPath(sha), now.Add(-48*time.Hour), now.Add(-48*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := env(1, day, 100, 4)
+	e.Packages = []index.Package{{SHA256: wanted, Name: "a", Version: "1", Build: "0"}}
+	if err := errors.Join(x.Put(t.Context(), e), x.SetReconciled(t.Context(), now)); err != nil {
+		t.Fatal(err)
+	}
+	busy := errors.New("busy")
+	rest := busy
+	c, err := collect.New(collect.Options{Store: s, Index: x, Leases: n, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
+		Alone: func(_ context.Context, _ time.Duration, do func() error) error {
+			if rest != nil {
+				return rest
+			}
+			return do()
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.SweepPools(t.Context(), 0); !errors.Is(err, busy) {
+		t.Errorf("%v", err)
+	}
+	rest = nil
+	if swept, err := c.SweepPools(t.Context(), 0); err != nil || swept.Packages != 1 {
+		t.Errorf("%+v %v", swept, err)
+	}
+	for sha, stays := range map[string]bool{wanted: true, unwanted: false} {
+		if _, err := os.Stat(s.ManifestPath(sha)); stays != (err == nil) {
+			t.Errorf("%.8s: %v", sha, err)
+		}
+	}
+}

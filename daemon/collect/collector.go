@@ -36,6 +36,9 @@ type Options struct {
 	// Grace is how long what was removed can be brought back.
 	Grace time.Duration
 	Log   *slog.Logger
+	// Alone calls do while no prepare runs, if that comes to pass within a while
+	// (service.Service.Alone); nil = the pool is not swept.
+	Alone func(ctx context.Context, patience time.Duration, do func() error) error
 	// Now; nil = time.Now.
 	Now func() time.Time
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/cache/index"
 	"github.com/hpcenv/hpcenv/daemon/api"
+	"github.com/hpcenv/hpcenv/daemon/service"
 )
 
 // PlanGC says what a collection would do now, in the API's form.
@@ -18,7 +19,11 @@ func (c *Collector) PlanGC(ctx context.Context) (*api.GC, error) {
 	return plan.api(), nil
 }
 
-// RunGC collects.
+// sweepMoment is how long an administrator's collection waits for a moment without
+// prepares.
+const sweepMoment = 2 * time.Second
+
+// RunGC collects, and sweeps the pool.
 func (c *Collector) RunGC(ctx context.Context) (*api.GC, error) {
 	plan, err := c.Plan(ctx)
 	if err != nil {
@@ -28,7 +33,13 @@ func (c *Collector) RunGC(ctx context.Context) (*api.GC, error) {
 	if err != nil {
 		return nil, told(err)
 	}
+	// Prepares go on: what of the pool cannot be looked at now is by the schedule.
+	swept, err := c.SweepPools(ctx, sweepMoment)
+	if err != nil && !errors.Is(err, service.ErrBusy) {
+		return nil, told(err)
+	}
 	out := plan.api()
+	out.SweptPackages, out.SweptFiles, out.SweptBytes = swept.Packages, swept.Files, swept.Bytes
 	out.Done, out.Purged, out.Remove = true, r.Purged, []api.GCItem{}
 	out.BytesLeft, out.InodesLeft = plan.Bytes-r.Bytes, plan.Inodes-r.Inodes
 	for _, i := range r.Removed {

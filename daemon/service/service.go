@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 
 	"github.com/hpcenv/hpcenv/cache"
@@ -67,6 +68,8 @@ type Service struct {
 	budgets *budget.Keeper
 	// catalog of what is published; nil = the store itself is asked.
 	catalog Catalog
+	// gate: prepares share it; who removes from the pool has it alone.
+	gate sync.RWMutex
 	// project is the directory of the lock that was asked for last. In a user's
 	// own process, where it counts, there is one.
 	project atomic.Value
@@ -128,6 +131,8 @@ func (s *Service) Prepare(ctx context.Context, req *api.PrepareRequest, report f
 	if report == nil {
 		report = func(api.Event) {}
 	}
+	s.gate.RLock()
+	defer s.gate.RUnlock()
 	deps, err := s.depsFor(req)
 	if err != nil {
 		return nil, err

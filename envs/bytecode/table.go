@@ -207,3 +207,28 @@ func bySource(store *cache.Store, compiler string) (known made, err error) {
 	}
 	return known, nil
 }
+
+// TableContents calls add with each content that the table of byte-code at path refers
+// to. A table that cannot be read refers to nothing: it is made again when it is needed.
+func TableContents(path string, add func(sha256 string)) error {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%w: read %s: %w", cache.ErrStore, path, err)
+	}
+	t, err := decodeTable(data)
+	if errors.Is(err, cache.ErrIntegrity) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, r := range t {
+		if r.Code != "" {
+			add(r.Code)
+		}
+	}
+	return nil
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/envs/elf/loader"
 	"github.com/hpcenv/hpcenv/envs/needs"
+	"github.com/hpcenv/hpcenv/hooks/facts"
 )
 
 // process is the environment's program as the node's loader would start it, and what
@@ -53,7 +54,7 @@ func (p *process) load() (err error) {
 	in := p.in
 	known := in.Needs.Prefix
 	root := loader.Root{Dir: in.Root, Recorded: &loader.Recorded{At: in.Prefix, Dirs: known.Dirs, Links: known.Links, Objects: known.Objects}}
-	p.system, err = loader.Open(root, loader.Options{Machine: in.Facts.Machine, PageSize: uint64(max(in.Facts.PageSize, 0)), HWCaps: hwcaps(in.Facts.CPU.Level, in.Facts.Glibc)})
+	p.system, err = loader.Open(root, loader.Options{Machine: in.Facts.Machine, PageSize: uint64(max(in.Facts.PageSize, 0)), HWCaps: hwcaps(in.Facts.CPU.Level, in.Facts.Glibc), Platform: platform(in.Facts)})
 	if err != nil {
 		return err
 	}
@@ -195,6 +196,14 @@ func hwcaps(level int, glibc string) []string {
 		return nil
 	}
 	return loader.X86Levels(level)
+}
+
+// platform is what $PLATFORM stands for on a node; "" = the machine's name.
+func platform(f *facts.Facts) string {
+	if f.Machine != "x86_64" {
+		return ""
+	}
+	return loader.X86Platform(f.CPU.Vendor, f.CPU.Level)
 }
 
 // by is a file with its package for messages: "lib/libfoo.so (foo 1.2)".

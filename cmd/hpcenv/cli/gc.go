@@ -70,6 +70,9 @@ func (a *app) gcText(gc *api.GC, all bool) error {
 		return err
 	}
 	fmt.Fprintf(a.stdout, "%s %s: %s and %d inodes before, %s and %d after\n", word, countedText(len(gc.Remove), "environment"), bytesText(gc.Bytes), gc.Inodes, bytesText(gc.BytesLeft), gc.InodesLeft)
+	if gc.SweptFiles+gc.SweptPackages > 0 {
+		fmt.Fprintf(a.stdout, "swept %s that no environment has, %s, %s\n", countedText(gc.SweptPackages, "package"), countedText(gc.SweptFiles, "file"), bytesText(gc.SweptBytes))
+	}
 	if gc.Over != "" {
 		fmt.Fprintf(a.stdout, "the budget is exceeded: %s\nnext: raise gc.max_gb or gc.max_inodes, or see hpcenv admin gc --dry-run --all for what is kept, and why\n", gc.Over)
 	}

@@ -4,13 +4,17 @@ package serve
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/daemon/catalog"
 	"github.com/hpcenv/hpcenv/daemon/collect"
 	"github.com/hpcenv/hpcenv/daemon/config"
 	"github.com/hpcenv/hpcenv/daemon/leases"
+	"github.com/hpcenv/hpcenv/daemon/schedules"
 	"github.com/hpcenv/hpcenv/daemon/service"
 )
 
@@ -18,7 +22,7 @@ import (
 // removed lately.
 func openCollector(c config.GC, store *cache.Store, svc *service.Service, cat *catalog.Catalog, needed *leases.Keeper, log *slog.Logger) (*collect.Collector, error) {
 	col, err := collect.New(collect.Options{
-		Store: store, Index: cat.Index(), Leases: needed, Grace: c.Grace, Log: log,
+		Store: store, Index: cat.Index(), Leases: needed, Grace: c.Grace, Log: log, Alone: svc.Alone,
 		Policy: policy(c),
 	})
 	if err != nil {
@@ -26,6 +30,21 @@ func openCollector(c config.GC, store *cache.Store, svc *service.Service, cat *c
 	}
 	svc.UseTrash(col.Restore)
 	return col, nil
+}
+
+// sweepPatience is how long a sweep of the pool waits for a moment without prepares.
+const sweepPatience = 10 * time.Minute
+
+// sweep removes from the pool what no environment has any more.
+func sweep(ctx context.Context, col *collect.Collector, log *slog.Logger) error {
+	n, err := col.SweepPools(ctx, sweepPatience)
+	if n.Packages+n.Files > 0 {
+		log.Info("the pool was swept", "packages", n.Packages, "files", n.Files, "bytes", n.Bytes)
+	}
+	if errors.Is(err, service.ErrBusy) {
+		return fmt.Errorf("%w: %w", schedules.ErrNothing, err) // next time
+	}
+	return err
 }
 
 // collectNow is one scheduled collection.

@@ -68,6 +68,9 @@ func schedule(p *parts) (*schedules.Scheduler, error) {
 		err = errors.Join(err, s.Add(schedules.Schedule{Name: "collection", Every: conf.GC.Every, Do: func(ctx context.Context) error {
 			return withoutSlurm(collectNow(ctx, p.col, p.log))
 		}}))
+		err = errors.Join(err, s.Add(schedules.Schedule{Name: "pool", Every: conf.GC.Every, Do: func(ctx context.Context) error {
+			return sweep(ctx, p.col, p.log)
+		}}))
 	}
 	add("clean", cleanEvery, func(context.Context) error {
 		keep := p.now.conf.Load().Tmp.Keep

@@ -119,6 +119,30 @@ func levels(t *testing.T) []string {
 	return nil
 }
 
+// platform is what $PLATFORM stands for here, by the rule; where the real loader tells
+// (glibc 2.33 and newer), it has to be the same.
+func platform(t *testing.T, caps []string) string {
+	t.Helper()
+	info, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	vendor := ""
+	if m := regexp.MustCompile(`(?m)^vendor_id\s*:\s*(\S+)`).FindSubmatch(info); m != nil {
+		vendor = string(m[1])
+	}
+	rule := loader.X86Platform(vendor, len(caps)+1)
+	out, err := exec.Command(interpreter, "--list-diagnostics").Output()
+	if err != nil {
+		t.Logf("this loader does not tell what $PLATFORM stands for: %v", err)
+		return rule
+	}
+	if m := regexp.MustCompile(`(?m)^dl_platform="(.*)"$`).FindSubmatch(out); m == nil || string(m[1]) != rule {
+		t.Errorf("the loader has $PLATFORM %q, the rule says %q (%s, x86-64-v%d)", m, rule, vendor, len(caps)+1)
+	}
+	return rule
+}
+
 // TestVerdictsAreTheLoaders: 300 libraries with random names, search paths,
 // versions and dependencies, some gone, are judged, and opened by a real program in
 // the same root: from a path, by name, with an LD_LIBRARY_PATH, one after the other
@@ -134,13 +158,14 @@ func TestVerdictsAreTheLoaders(t *testing.T) {
 		seed = n
 	}
 	caps := levels(t)
+	plat := platform(t, caps)
 	var libs, asked, missing, versions, broken atomic.Int64
 	t.Run("worlds", func(t *testing.T) {
 		for i := range worlds {
 			t.Run(strconv.Itoa(i), func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t, seed*1000+uint64(i), perWorld)
-				s, err := loader.Open(loader.Root{Dir: w.root}, loader.Options{Machine: "x86_64", PageSize: 4096, HWCaps: caps})
+				s, err := loader.Open(loader.Root{Dir: w.root}, loader.Options{Machine: "x86_64", PageSize: 4096, HWCaps: caps, Platform: plat})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -65,6 +65,17 @@ func X86Levels(level int) (dirs []string) {
 	return dirs
 }
 
+// X86Platform is what $PLATFORM stands for on a processor of x86-64-v<level>, whose
+// vendor is as /proc/cpuinfo has it: glibc calls those of Intel that have all of AVX2, BMI,
+// LZCNT, MOVBE and FMA "haswell" (sysdeps/x86/cpu-features.c; that it calls Xeon Phi
+// "xeon_phi" is left out).
+func X86Platform(vendor string, level int) string {
+	if vendor == "GenuineIntel" && level >= 3 {
+		return "haswell"
+	}
+	return "x86_64"
+}
+
 // Open reads how the loader of a node works: its default directories, from the
 // loader itself, and its cache. Errors are of class ErrNoLoader.
 func Open(root Root, o Options) (*System, error) {
