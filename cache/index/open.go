@@ -32,6 +32,8 @@ var Lost = []string{
 type Index struct {
 	path string
 	db   *sql.DB
+	// writing is held by whoever writes.
+	writing chan struct{}
 	// Fresh: there was none; what it holds has to be read from the store.
 	Fresh bool
 }
@@ -86,7 +88,7 @@ func Open(ctx context.Context, path string) (*Index, error) {
 	}
 	// Readers beside one writer; each has a page cache of its own.
 	db.SetMaxOpenConns(4)
-	x := &Index{path: path, db: db, Fresh: fresh}
+	x := &Index{path: path, db: db, Fresh: fresh, writing: make(chan struct{}, 1)}
 	if err := x.prepare(ctx); err != nil {
 		return nil, errors.Join(x.classify(err), db.Close())
 	}
@@ -142,6 +144,14 @@ func (x *Index) classify(err error) error {
 
 // write does work in one transaction.
 func (x *Index) write(ctx context.Context, work func(*sql.Tx) error) error {
+	// One at a time: SQLite lets writers that meet sleep, for longer each time, and 50
+	// submissions a second meet.
+	select {
+	case x.writing <- struct{}{}:
+		defer func() { <-x.writing }()
+	case <-ctx.Done():
+		return fmt.Errorf("index %s: %w", x.path, context.Cause(ctx))
+	}
 	tx, err := x.db.BeginTx(ctx, nil)
 	if err != nil {
 		return x.classify(err)

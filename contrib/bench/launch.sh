@@ -1,6 +1,7 @@
 #!/bin/bash
-# launch.sh: what hpcenv adds to sbatch and to a step (slurm/launchbench), on a
-# development cluster of its own: with images, a cluster's default, and with trees.
+# launch.sh: what hpcenv adds to sbatch, also at 50 submissions a second, and to a step
+# (slurm/launchbench), on a development cluster of its own: with images, a cluster's
+# default, and with trees.
 # Exits 1 if a figure is short.
 #
 # The environment is prepared and has no activate.d scripts: users' scripts are
@@ -35,6 +36,7 @@ for delivery in image tree; do
 	"$cluster" start --daemon-conf "$conf" >&2
 	as_user hpcenv prepare -e cpu >&2
 	as_user ./launchbench submit -series "launch.$delivery" -lock . -name cpu || rc=1
+	as_user ./launchbench burst -series "launch.$delivery" -lock . -name cpu -plugstack "$HPCENV_DEVCLUSTER/etc/plugstack.conf" || rc=1
 	for nodes in 1 3; do
 		as_user salloc -Q -N "$nodes" --env-lock=. --env-name=cpu ./launchbench step -series "launch.$delivery" -nodes "$nodes" || rc=1
 	done

@@ -5,6 +5,7 @@
 //	launchbench submit -lock DIR   times sbatch (jobs are held and cancelled)
 //	launchbench step               times srun inside an allocation with a pin
 //	launchbench check              times the checks of such a step
+//	launchbench burst -lock DIR    times the plugin's helper at 50 submissions a second
 package main
 
 import (
@@ -26,6 +27,13 @@ import (
 const checkVariable = "SLURM_HPCENV_CHECK"
 
 func main() {
+	if order := os.Getenv(submitter); order != "" {
+		if err := submit(order); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	code, err := run(context.Background(), os.Args[1:])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "launchbench:", err)
@@ -36,7 +44,7 @@ func main() {
 
 func run(ctx context.Context, args []string) (int, error) {
 	if len(args) == 0 {
-		return 0, errors.New("usage: launchbench submit|step|check [flags]")
+		return 0, errors.New("usage: launchbench submit|step|check|burst [flags]")
 	}
 	fs := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	lock := fs.String("lock", ".", "directory of the lock")
@@ -44,6 +52,7 @@ func run(ctx context.Context, args []string) (int, error) {
 	runs := fs.Int("runs", 31, "runs of each contender")
 	nodes := fs.Int("nodes", 1, "nodes of the step")
 	series := fs.String("series", "launch", "what the figures' names begin with")
+	rate, seconds, conf := burstFlags(fs)
 	if err := fs.Parse(args[1:]); err != nil {
 		return 0, err
 	}
@@ -90,6 +99,20 @@ func run(ctx context.Context, args []string) (int, error) {
 			return 0, err
 		}
 		report.AtMost(*series+".preflight.added", ms(added), "ms", 10)
+	case "burst":
+		b, err := newBurst(*conf, *lock, *name, *rate, *seconds)
+		if err != nil {
+			return 0, err
+		}
+		var p99 []time.Duration
+		for range bursts {
+			took, err := b.measure(ctx)
+			if err != nil {
+				return 0, err
+			}
+			p99 = append(p99, quantile(took, 99))
+		}
+		report.AtMost(*series+".submit.p99", ms(figure.Median(p99)), "ms", 30)
 	default:
 		return 0, fmt.Errorf("unknown benchmark %q", args[0])
 	}
