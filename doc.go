@@ -33,6 +33,7 @@
 //	slurm/shortjob           a command as a job of its own, never left behind
 //	slurm/clustertest        stories on a real cluster (scopetest: slurm/scope on one)
 //	slurm/launchbench        what a launch costs
+//	daemon/watch             locks that are prepared when they change
 //	hooks/checkup            a node and what it can run, for a person
 //	hooks/doctor             whether a host is as hpcenv needs it, for an administrator
 //	hooks/facts              what a node is: archgen (its data on processors), factstest (recorded nodes),

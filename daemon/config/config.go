@@ -87,6 +87,8 @@ type Config struct {
 	Budgets []Budget `mapstructure:"budgets"`
 	// GC is collection.
 	GC GC `mapstructure:"gc"`
+	// Watch is which locks are prepared when they change.
+	Watch Watch `mapstructure:"watch"`
 	// Metrics for Prometheus.
 	Metrics Metrics `mapstructure:"metrics"`
 	// SiteBuilds are what is compiled on nodes for environments; they run by
@@ -406,6 +408,9 @@ func (c *Config) check() error {
 				return bad(fmt.Sprintf("interpreters, entry %d", n+1), "%s: the daemon opens no files that packages lie in; serve it over http, or name its channel in fetch.mirrors with a file URL", a.URL)
 			}
 		}
+	}
+	if err := c.checkWatch(); err != nil {
+		return err
 	}
 	if err := c.checkSiteBuilds(bad); err != nil {
 		return err

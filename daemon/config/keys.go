@@ -74,6 +74,7 @@ var listKeys = map[string][]string{
 	"interpreters":    {"version", "platform", "kind", "free_threaded", "url", "sha256", "with"},
 	"scripts.allow":   {"channel", "package"},
 	"budgets":         budgetKeys,
+	"watch.locks":     watchKeys,
 	"fetch.mirrors":   {"prefix", "urls"},
 	"selection.rules": {"key", "gpu", "network", "partition", "architecture", "mixed", "prefer", "set"},
 	"site_builds":     sitebuild.Keys(),

@@ -138,6 +138,11 @@ and MPI. Each runs once per environment as a Slurm job of the build account
 {name:, package:, networks:, nodes:, script:, arguments:, sources:, probe:, conduit:,
 system:, mpi:, compiler:, microarchitecture:, paths:, variables:, time:, memory_mb:,
 processes:, disk_mb:, files:}`},
+	{Name: "watch.locks", Default: []WatchEntry{}, Live: true, Doc: `Locks that are prepared when they change: {path: a lock, a directory (its lock, and those
+of the directories in it) or a pattern of such, environments: [names; none = all]}. Only
+regular files are opened, never links, with the rights of hpcenvd's account; of what lies
+beside a lock nothing is read. hpcenv admin watched tells what came of each.`},
+	{Name: "watch.every", Default: 5 * time.Minute, Doc: `How often they are looked at.`},
 	{Name: "metrics.listen", Default: "", Doc: `Where Prometheus asks (/metrics): a TCP address, host:port or :port, e.g. 127.0.0.1:9821.
 There are numbers only, no names of users or environments, and no password. Empty: nowhere.`},
 	{Name: "gc.max_gb", Default: 0, Live: true, Doc: `The budget of all environments, in GB (10^9 bytes) and in inodes; 0: none. Above one of

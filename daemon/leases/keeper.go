@@ -49,7 +49,10 @@ type Keeper struct {
 
 	mu      sync.Mutex
 	records map[string]*Record // those that hold, by token; never changed in place
-	status  Status
+	// over are the tokens of those that ended lately: what lies in inbox/ may be of one of
+	// them. Older ones are not handed over any more.
+	over   map[string]bool
+	status Status
 }
 
 // Status of the leases.
@@ -75,7 +78,10 @@ func Open(opts Options) (*Keeper, error) {
 	if opts.Used == nil {
 		opts.Used = func(context.Context, time.Time, ...string) error { return nil }
 	}
-	k := &Keeper{opts: opts, records: map[string]*Record{}}
+	k := &Keeper{opts: opts, records: map[string]*Record{}, over: map[string]bool{}}
+	if err := k.eachEnded(opts.Now().Add(-lately), func(r *Record) bool { k.over[r.Token] = true; return true }); err != nil {
+		return nil, err
+	}
 	entries, err := os.ReadDir(k.dir())
 	if err != nil {
 		return nil, fmt.Errorf("%w: list %s: %w", cache.ErrStore, k.dir(), err)
@@ -101,6 +107,10 @@ func Open(opts Options) (*Keeper, error) {
 	}
 	return k, nil
 }
+
+// lately is how far back handovers that come again are known for what they are. CleanTemp
+// and a daemon's absence are shorter.
+const lately = 31 * 24 * time.Hour
 
 // recordSuffix ends the names of records.
 const recordSuffix = ".json"
@@ -154,18 +164,16 @@ func (k *Keeper) take(ctx context.Context, h *api.Handover, uid int, at time.Tim
 		return err
 	}
 	k.mu.Lock()
-	have := k.records[r.Token]
+	have, over := k.records[r.Token], k.over[r.Token]
 	k.mu.Unlock()
+	if over {
+		return nil // a file of inbox/ that was taken in and could not be removed
+	}
 	if have != nil {
 		if have.UID != uid {
 			return fmt.Errorf("%w: token %s is another user's", ErrHandover, r.Token)
 		}
 		return nil
-	}
-	if _, err := k.ended(r.Token, r.At); err == nil {
-		return nil // a file of inbox/ that was taken in and could not be removed
-	} else if !errors.Is(err, cache.ErrNotFound) {
-		return err
 	}
 	if err := k.save(r); err != nil {
 		return err
@@ -241,6 +249,7 @@ func (k *Keeper) replace(old, next *Record) error {
 		return err
 	}
 	delete(k.records, next.Token)
+	k.over[next.Token] = true
 	return nil
 }
 
@@ -287,37 +296,24 @@ func (k *Keeper) bury(r *Record) (err error) {
 	return nil
 }
 
-// ended finds a record among those that ended since a time.
-func (k *Keeper) ended(token string, since time.Time) (*Record, error) {
-	var found *Record
-	err := k.eachEnded(since, func(r *Record) bool {
-		if r.Token == token {
-			found = r
-		}
-		return found == nil
-	})
-	if err == nil && found == nil {
-		err = fmt.Errorf("submission %s: %w", token, cache.ErrNotFound)
-	}
-	return found, err
-}
-
-// eachEnded calls visit for the records that ended since a time's month, oldest first,
-// until it returns false. Lines that a power cut left are passed over.
+// eachEnded calls visit for the records that ended since a time's month, the latest month
+// first, until it returns false: the months before are then left out. Lines that a power
+// cut left are passed over.
 func (k *Keeper) eachEnded(since time.Time, visit func(*Record) bool) error {
 	files, err := filepath.Glob(filepath.Join(k.dir(), "ended-*.jsonl"))
 	if err != nil {
 		return err
 	}
 	slices.Sort(files)
-	for _, path := range files {
+	for _, path := range slices.Backward(files) {
 		if path < k.endedPath(since) {
-			continue
+			break
 		}
 		data, err := os.ReadFile(path)
 		if err != nil {
 			return fmt.Errorf("%w: %w", cache.ErrStore, err)
 		}
+		more := true
 		sc := bufio.NewScanner(bytes.NewReader(data))
 		sc.Buffer(nil, 1<<20)
 		for sc.Scan() {
@@ -325,12 +321,13 @@ func (k *Keeper) eachEnded(since time.Time, visit func(*Record) bool) error {
 			if err != nil {
 				continue
 			}
-			if !visit(r) {
-				return nil
-			}
+			more = visit(r) && more
 		}
 		if err := sc.Err(); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
+		}
+		if !more {
+			return nil
 		}
 	}
 	return nil
@@ -405,7 +402,11 @@ func (k *Keeper) OfJob(job int) (*Record, error) {
 		better(r)
 	}
 	k.mu.Unlock()
-	if err := k.eachEnded(time.Time{}, func(r *Record) bool { better(r); return true }); err != nil {
+	if best != nil {
+		return best, nil
+	}
+	// slurmctld gives numbers again after years: the latest month that has it counts.
+	if err := k.eachEnded(time.Time{}, func(r *Record) bool { better(r); return best == nil }); err != nil {
 		return nil, err
 	}
 	if best == nil {

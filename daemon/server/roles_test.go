@@ -49,6 +49,7 @@ var mayAsk = map[string]string{
 	"GET /v1/requests":                "  sadr   SA",
 	"GET /v1/where/{name}":            "  sadr   SA",
 	"GET /v1/admin/status":            "  sadr   SA",
+	"GET /v1/watched":                 "  sadr   SA",
 	"GET /v1/config":                  "  sadr   SA",
 	"GET /v1/gc":                      "  sadr   SA",
 	"POST /v1/gc":                     "   adr    A",

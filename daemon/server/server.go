@@ -63,6 +63,8 @@ type Backends struct {
 	Budgets *budget.Keeper
 	// Config of the daemon; nil = it does not tell.
 	Config ConfigBackend
+	// Watched locks; nil = there are none.
+	Watched WatchBackend
 	// Status of the daemon; nil = it does not tell.
 	Status StatusBackend
 }

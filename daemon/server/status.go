@@ -15,9 +15,21 @@ type StatusBackend interface {
 	AdminStatus(ctx context.Context) (*api.AdminStatus, error)
 }
 
+// WatchBackend knows which locks are prepared when they change.
+type WatchBackend interface {
+	// Status of all of them.
+	Status() []api.WatchedLock
+}
+
 // statusRoutes tell administrators how the daemon is.
 func (s *Server) statusRoutes() []Route {
 	return []Route{
+		{Method: "GET", Pattern: "/v1/watched", For: Support, What: "see which locks are watched", Answer: func(*Request) (any, error) {
+			if s.backends.Watched == nil {
+				return nil, errNotHere
+			}
+			return s.backends.Watched.Status(), nil
+		}},
 		{Method: "GET", Pattern: "/v1/admin/status", For: Support, What: "see how the daemon is", Answer: func(r *Request) (any, error) {
 			if s.backends.Status == nil {
 				return nil, errNotHere

@@ -21,7 +21,7 @@ func (a *app) adminCmd() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.SuggestionsMinimumDistance = 2
-	cmd.AddCommand(a.verifyCmd(), a.buildsCmd(), a.indexCmd(), a.whereCmd(), a.requestsCmd(), a.gcCmd(), a.configCmd(), a.statusCmd())
+	cmd.AddCommand(a.verifyCmd(), a.buildsCmd(), a.indexCmd(), a.whereCmd(), a.requestsCmd(), a.gcCmd(), a.configCmd(), a.statusCmd(), a.watchedCmd())
 	cmd.AddCommand(a.adminStore()...)
 	cmd.AddCommand(a.adminHere()...)
 	return cmd

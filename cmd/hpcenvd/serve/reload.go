@@ -20,17 +20,19 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/collect"
 	"github.com/hpcenv/hpcenv/daemon/config"
 	"github.com/hpcenv/hpcenv/daemon/server"
+	"github.com/hpcenv/hpcenv/daemon/watch"
 )
 
 // living is the configuration of a running daemon, and what a reload changes.
 type living struct {
 	// load reads the configuration as the start did.
-	load  func() (*config.Config, error)
-	level *slog.LevelVar
-	srv   *server.Server
-	col   *collect.Collector
-	bound *budget.Keeper
-	log   *slog.Logger
+	load    func() (*config.Config, error)
+	level   *slog.LevelVar
+	srv     *server.Server
+	col     *collect.Collector
+	watcher *watch.Watcher
+	bound   *budget.Keeper
+	log     *slog.Logger
 
 	conf atomic.Pointer[config.Config]
 }
@@ -88,6 +90,7 @@ func (l *living) reload() {
 	l.level.Set(levels[next.LogLevel])
 	l.srv.SetAccess(who)
 	l.bound.SetRules(bounds)
+	l.watcher.SetEntries(watched(next.Watch))
 	l.col.SetPolicy(policy(next.GC), next.GC.Grace)
 	// What needs a restart is what it was: what is shown holds.
 	l.conf.Store(old.With(next, live))

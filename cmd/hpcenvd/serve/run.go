@@ -94,13 +94,14 @@ func run(ctx context.Context, now *living, conf *config.Config) (err error) {
 	if err != nil {
 		return err
 	}
-	sched, err := schedule(&parts{now: now, store: store, keeper: keeper, cat: cat, needed: needed, col: col, log: log})
+	watcher := newWatcher(conf.Watch, svc, log)
+	sched, err := schedule(&parts{watcher: watcher, now: now, store: store, keeper: keeper, cat: cat, needed: needed, col: col, log: log})
 	if err != nil {
 		return err
 	}
 	state := &health{since: time.Now(), store: store, cat: cat, need: needed, col: col, sched: sched}
-	srv := server.New(server.Backends{Status: state, Work: svc, Nodes: keeper, Index: cat, Leases: needed, GC: col, Config: now, Mine: cat, Budgets: bound}, server.Options{Log: log, Classify: service.Classify, Access: who})
-	now.srv, now.col, now.bound, state.srv = srv, col, bound, srv
+	srv := server.New(server.Backends{Status: state, Watched: watcher, Work: svc, Nodes: keeper, Index: cat, Leases: needed, GC: col, Config: now, Mine: cat, Budgets: bound}, server.Options{Log: log, Classify: service.Classify, Access: who})
+	now.watcher, now.srv, now.col, now.bound, state.srv = watcher, srv, col, bound, srv
 	listener, err := listen(conf)
 	if err != nil {
 		return err

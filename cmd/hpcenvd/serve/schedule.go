@@ -18,6 +18,7 @@ import (
 	"github.com/hpcenv/hpcenv/daemon/inventory"
 	"github.com/hpcenv/hpcenv/daemon/leases"
 	"github.com/hpcenv/hpcenv/daemon/schedules"
+	"github.com/hpcenv/hpcenv/daemon/watch"
 	"github.com/hpcenv/hpcenv/slurm/queries"
 )
 
@@ -36,7 +37,9 @@ type parts struct {
 	cat    *catalog.Catalog
 	needed *leases.Keeper
 	col    *collect.Collector
-	log    *slog.Logger
+	// watcher of locks.
+	watcher *watch.Watcher
+	log     *slog.Logger
 }
 
 // schedule sets up what happens by the clock; it begins with Start.
@@ -72,6 +75,7 @@ func schedule(p *parts) (*schedules.Scheduler, error) {
 			return sweep(ctx, p.col, p.log)
 		}}))
 	}
+	add("watch", conf.Watch.Every, p.watcher.Scan)
 	add("clean", cleanEvery, func(context.Context) error {
 		keep := p.now.conf.Load().Tmp.Keep
 		n, err := p.store.CleanTemp(keep)
