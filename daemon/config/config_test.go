@@ -48,7 +48,7 @@ func TestLaterWins(t *testing.T) {
 		Store: "/file", Socket: "/run/hpcenv/hpcenvd.sock", PrefixRoot: "/flag/e", Platforms: []string{"linux-64"}, Clusters: []string{},
 		ByteCode: true, Delivery: string(image.ClusterDefault), BuildDir: "/var/lib/hpcenv/build", LogLevel: "info", Interpreters: []python.Interpreter{}, Glibc: "2.28", Fetch: Fetch{Allow: []string{"10.0.0.1:80"}, Parallel: 5, Mirrors: []MirrorRule{}, Buckets: []Bucket{}}, Inventory: Inventory{Refresh: 90 * time.Second}, Tmp: Tmp{Keep: 48 * time.Hour},
 		GC:             GC{KeepUsed: 168 * time.Hour, UnusedAfter: 2160 * time.Hour, Grace: 72 * time.Hour, Every: 6 * time.Hour},
-		Watch: Watch{Locks: []WatchEntry{}, Every: 5 * time.Minute},
+		Watch:          Watch{Locks: []WatchEntry{}, Every: 5 * time.Minute},
 		Administrators: Members{Users: []string{}, Groups: []string{}}, Support: Members{Users: []string{}, Groups: []string{}},
 		Budgets:   []Budget{},
 		Selection: Selection{Rules: []selection.Rule{}, CUDATable: CUDATablePath}, SiteBuilds: []sitebuild.Declaration{},
