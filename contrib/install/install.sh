@@ -9,6 +9,12 @@
 #   UNITDIR       $PREFIX/lib/systemd/system
 #   PLUGINDIR     Slurm's PluginDir; default: the first that is found here
 #   PREFIX_ROOT   the (empty) directory where environments appear: /opt/hpcenv/e
+#   PACKAGES      which of hpcenv (commands), hpcenv-daemon (the daemon's host) and
+#                 hpcenv-slurm (login and compute nodes: plugin, prolog, health check);
+#                 default all. This list is also that of the deb and rpm packages.
+#   PAGES         manual pages and completions (build/pages after `make pages`);
+#                 default: none
+#   ZSHDIR        where zsh looks for completions: $PREFIX/share/zsh/site-functions
 #
 # Configurations go to $PREFIX/share/hpcenv/examples: what is in /etc/hpcenv is
 # the administrator's and never touched. Left out where they were not built: hpcenvd,
@@ -31,6 +37,15 @@ if [ -z "$plugins" ]; then
 		[ -d "$plugins" ] && break
 	done
 fi
+
+packages=${PACKAGES:-hpcenv hpcenv-daemon hpcenv-slurm}
+pages=${PAGES:-}
+
+# of PACKAGE: whether it is to be installed.
+of() {
+	case " $packages " in *" $1 "*) return 0 ;; esac
+	return 1
+}
 
 for file in hpcenv hpcenv_spank.so; do
 	[ -e "$build/$file" ] || {
@@ -62,35 +77,59 @@ text() {
 	echo "$dest$3"
 }
 
-put 755 "$build/hpcenv" "$prefix/bin/hpcenv"
-put 755 "$build/hpcenv" "$prefix/libexec/hpcenv/hpcenv"
-put 644 "$build/hpcenv_spank.so" "$plugins/hpcenv_spank.so"
-text 755 "$here/slurm/prolog" "$prefix/libexec/hpcenv/prolog"
-text 755 "$here/slurm/epilog" "$prefix/libexec/hpcenv/epilog"
-text 644 "$here/systemd/hpcenv.conf" "$prefix/share/hpcenv/examples/hpcenv.conf"
-text 644 "$here/systemd/hpcenvd.yaml" "$prefix/share/hpcenv/examples/hpcenvd.yaml"
-text 644 "$here/slurm/profile.sh" "$prefix/share/hpcenv/examples/profile.sh"
-text 644 "$here/slurm/cli_filter.lua" "$prefix/share/hpcenv/cli_filter.lua"
-text 644 "$here/slurm/job_submit.lua" "$prefix/share/hpcenv/job_submit.lua"
-put 644 "$here/../README.md" "$prefix/share/doc/hpcenv/README.md"
-text 644 "$here/administrators.md" "$prefix/share/doc/hpcenv/administrators.md"
-if [ -e "$build/hpcenv-gpu" ]; then
-	put 755 "$build/hpcenv-gpu" "$prefix/libexec/hpcenv/hpcenv-gpu"
+if of hpcenv; then
+	put 755 "$build/hpcenv" "$prefix/bin/hpcenv"
+	text 644 "$here/systemd/hpcenv.conf" "$prefix/share/hpcenv/examples/hpcenv.conf"
+	text 644 "$here/slurm/profile.sh" "$prefix/share/hpcenv/examples/profile.sh"
+	text 644 "$here/systemd/apparmor" "$prefix/share/hpcenv/apparmor"
+	put 644 "$here/../README.md" "$prefix/share/doc/hpcenv/README.md"
+	text 644 "$here/administrators.md" "$prefix/share/doc/hpcenv/administrators.md"
+	text 644 "$here/mixed-clusters.md" "$prefix/share/doc/hpcenv/mixed-clusters.md"
+	# systemd reads it, like sysusers.d, from /usr/lib and /etc alone; elsewhere both are examples.
+	text 644 "$here/systemd/tmpfiles.conf" "$tmpfiles"
+	# A mount unit is named after its mount point.
+	name=$(printf '%s' "${root#/}" | sed -e 's|-|\\x2d|g' -e 's|/|-|g')
+	text 644 "$here/systemd/opt-hpcenv-e.mount" "$units/$name.mount"
+	mkdir -p "$dest$root" "$dest/etc/hpcenv"
+	printf '%s\n' "$dest$root/" "$dest/etc/hpcenv/"
+	if [ -n "$pages" ]; then
+		for page in "$pages"/man/hpcenv*.1.gz; do
+			put 644 "$page" "$prefix/share/man/man1/${page##*/}"
+		done
+		put 644 "$pages/completions/hpcenv.bash" "$prefix/share/bash-completion/completions/hpcenv"
+		put 644 "$pages/completions/hpcenv.zsh" "${ZSHDIR:-$prefix/share/zsh/site-functions}/_hpcenv"
+		put 644 "$pages/completions/hpcenv.fish" "$prefix/share/fish/vendor_completions.d/hpcenv.fish"
+	fi
 fi
-text 644 "$here/mixed-clusters.md" "$prefix/share/doc/hpcenv/mixed-clusters.md"
-if [ -e "$build/hpcenvd" ]; then
+
+if of hpcenv-daemon && [ -e "$build/hpcenvd" ]; then
 	put 755 "$build/hpcenvd" "$prefix/bin/hpcenvd"
 	text 644 "$here/systemd/hpcenvd.service" "$units/hpcenvd.service"
 	text 644 "$here/systemd/hpcenvd.socket" "$units/hpcenvd.socket"
 	text 644 "$here/prometheus/hpcenv.rules.yml" "$prefix/share/hpcenv/hpcenv.rules.yml"
+	if [ -n "$pages" ]; then
+		for page in "$pages"/man/hpcenvd*.8.gz; do
+			put 644 "$page" "$prefix/share/man/man8/${page##*/}"
+		done
+	fi
 fi
-# systemd reads both from /usr/lib and /etc alone; elsewhere they are examples.
-text 644 "$here/systemd/sysusers.conf" "$sysusers"
-text 644 "$here/systemd/tmpfiles.conf" "$tmpfiles"
-text 644 "$here/systemd/hpcenv-facts.service" "$units/hpcenv-facts.service"
-text 644 "$here/systemd/hpcenv-build.service" "$units/hpcenv-build.service"
-# A mount unit is named after its mount point.
-name=$(printf '%s' "${root#/}" | sed -e 's|-|\\x2d|g' -e 's|/|-|g')
-text 644 "$here/systemd/opt-hpcenv-e.mount" "$units/$name.mount"
-mkdir -p "$dest$root" "$dest/etc/hpcenv"
-printf '%s\n' "$dest$root/" "$dest/etc/hpcenv/"
+if of hpcenv-daemon; then
+	text 644 "$here/systemd/sysusers.conf" "$sysusers"
+	text 644 "$here/systemd/hpcenvd.yaml" "$prefix/share/hpcenv/examples/hpcenvd.yaml"
+	# Builds run from any host that can submit, not the daemon's alone.
+	text 644 "$here/systemd/hpcenv-build.service" "$units/hpcenv-build.service"
+fi
+
+if of hpcenv-slurm; then
+	put 755 "$build/hpcenv" "$prefix/libexec/hpcenv/hpcenv"
+	put 644 "$build/hpcenv_spank.so" "$plugins/hpcenv_spank.so"
+	if [ -e "$build/hpcenv-gpu" ]; then
+		put 755 "$build/hpcenv-gpu" "$prefix/libexec/hpcenv/hpcenv-gpu"
+	fi
+	text 755 "$here/slurm/prolog" "$prefix/libexec/hpcenv/prolog"
+	text 755 "$here/slurm/epilog" "$prefix/libexec/hpcenv/epilog"
+	text 755 "$here/slurm/health" "$prefix/bin/hpcenv-health"
+	text 644 "$here/slurm/cli_filter.lua" "$prefix/share/hpcenv/cli_filter.lua"
+	text 644 "$here/slurm/job_submit.lua" "$prefix/share/hpcenv/job_submit.lua"
+	text 644 "$here/systemd/hpcenv-facts.service" "$units/hpcenv-facts.service"
+fi

@@ -29,6 +29,7 @@ var allowed = map[string][]string{
 	"cmd":                    {"daemon", "hooks", "slurm", "envs", "cache", "internal/clientconf", "internal/membound", "internal/munge", "internal/plain", "internal/shellword", "internal/version"},
 	"cmd/hpcenv-gpu":         {"hooks/gpu"}, // the driver's library, and nothing else that could fail
 	"contrib":                {"envs", "cache", "daemon", "slurm", "hooks", "internal"},
+	"contrib/packages/pages": {"cmd"}, // manual pages are made of the command lines
 	"internal":               {"envs", "cache", "daemon", "slurm", "hooks", "cmd"},
 	"internal/clientconf":    {},
 	"internal/making":        {}, // types alone

@@ -69,6 +69,13 @@ func Main(args []string) int {
 	return a.exit(root.ExecuteContext(ctx))
 }
 
+// Command is the command line as it is told to manual pages and completions; it is
+// not run.
+func Command() *cobra.Command {
+	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}
+	return a.root()
+}
+
 // heeded are the signals that end a command in good order. One that the caller
 // had ignored (nohup, a background job) stays ignored, here and in what run
 // starts.

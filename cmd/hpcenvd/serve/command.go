@@ -27,7 +27,7 @@ import (
 func Main(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	cmd := command()
+	cmd := Command()
 	cmd.SetArgs(args)
 	if err := cmd.ExecuteContext(ctx); err != nil {
 		misconfigured := errors.Is(err, config.ErrConfig)
@@ -44,7 +44,8 @@ func Main(args []string) int {
 	return api.ExitDone
 }
 
-func command() *cobra.Command {
+// Command is the command line of hpcenvd; manual pages are made of it, too.
+func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "hpcenvd",
 		Short:         "The hpcenv service of a cluster",
