@@ -23,7 +23,7 @@ MODE_STORIES := TestStories/(batch|export|het|nested|overlap|path-kept|private|s
 TREE_STORIES := TestStories/(batch|build-job|mixed|nested|root-squash|srun-salloc|store-safe|wrapper)$$
 
 .PHONY: all help setup build go-build shim demo test check check-data unit ctest cluster counts \
-	oracle oracle-venv formats servers fuzz test-slurm-24.11 test-deliveries test-image-faults bench-elf bench-image bench-launch bench-link bench-lock bench-select bench-storm roots install gpu-check clean
+	oracle oracle-venv formats servers fuzz test-slurm-24.11 test-deliveries test-image-faults bench-elf bench-image bench-launch bench-link bench-lock bench-select bench-storm roots install packages pages gpu-check clean
 
 all: build
 
@@ -48,6 +48,7 @@ help:
 	@echo "make build             the programs and the SPANK plug-in, in build/"
 	@echo "make setup             install what is missing (Debian, Ubuntu; root)"
 	@echo "make install           PREFIX=/usr DESTDIR= PLUGINDIR= … (contrib/install/install.sh has all)"
+	@echo "make packages          deb and rpm packages in build/packages (VERSION=1.2.3; default: the commit)"
 	@echo "make clean             remove build/"
 
 setup:
@@ -59,12 +60,12 @@ build: go-build shim
 
 # The go command knows what is up to date.
 go-build:
-	CGO_ENABLED=0 GOARCH=amd64 $(GO) build -trimpath -o $(BUILD)/amd64/hpcenv ./cmd/hpcenv
-	CGO_ENABLED=0 GOARCH=arm64 $(GO) build -trimpath -o $(BUILD)/arm64/hpcenv ./cmd/hpcenv
-	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) build -trimpath -o $(BUILD)/darwin-arm64/hpcenv ./cmd/hpcenv
-	CGO_ENABLED=1 GOARCH=amd64 $(GO) build -trimpath -o $(BUILD)/amd64/hpcenvd ./cmd/hpcenvd
-	CGO_ENABLED=1 GOARCH=amd64 CC=$(CC) $(GO) build -trimpath -ldflags '$(LAZY)' -o $(BUILD)/amd64/hpcenv-gpu ./cmd/hpcenv-gpu
-	CGO_ENABLED=1 GOARCH=arm64 CC=$(CC_ARM64) $(GO) build -trimpath -ldflags '$(LAZY)' -o $(BUILD)/arm64/hpcenv-gpu ./cmd/hpcenv-gpu
+	CGO_ENABLED=0 GOARCH=amd64 $(GO) build -trimpath -ldflags '$(LINKED)' -o $(BUILD)/amd64/hpcenv ./cmd/hpcenv
+	CGO_ENABLED=0 GOARCH=arm64 $(GO) build -trimpath -ldflags '$(LINKED)' -o $(BUILD)/arm64/hpcenv ./cmd/hpcenv
+	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) build -trimpath -ldflags '$(LINKED)' -o $(BUILD)/darwin-arm64/hpcenv ./cmd/hpcenv
+	CGO_ENABLED=1 GOARCH=amd64 $(GO) build -trimpath -ldflags '$(LINKED)' -o $(BUILD)/amd64/hpcenvd ./cmd/hpcenvd
+	CGO_ENABLED=1 GOARCH=amd64 CC=$(CC) $(GO) build -trimpath -ldflags '$(LAZY) $(LINKED)' -o $(BUILD)/amd64/hpcenv-gpu ./cmd/hpcenv-gpu
+	CGO_ENABLED=1 GOARCH=arm64 CC=$(CC_ARM64) $(GO) build -trimpath -ldflags '$(LAZY) $(LINKED)' -o $(BUILD)/arm64/hpcenv-gpu ./cmd/hpcenv-gpu
 	contrib/ci/static.sh $(BUILD)/amd64/hpcenv $(BUILD)/arm64/hpcenv
 	contrib/ci/lazy.sh $(BUILD)/amd64/hpcenv-gpu $(BUILD)/arm64/hpcenv-gpu
 
@@ -95,6 +96,21 @@ ARCH ?= $(if $(filter aarch64,$(shell uname -m)),arm64,amd64)
 install:
 	DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' UNITDIR='$(UNITDIR)' PLUGINDIR='$(PLUGINDIR)' PREFIX_ROOT='$(PREFIX_ROOT)' \
 		contrib/install/install.sh $(BUILD)/$(ARCH)
+
+# Manual pages and completions, made of the command lines.
+VERSION ?= $(shell contrib/packages/version.sh)
+# Of these targets alone: mksquashfs, in tests, takes no such variable beside its options.
+pages packages: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+pages:
+	@mkdir -p $(BUILD)/pages
+	contrib/packages/pages.sh $(BUILD)/pages '$(VERSION)'
+
+# deb and rpm, for x86-64 and aarch64 (the daemon: x86-64). The programs in them call
+# themselves VERSION.
+packages: LINKED := -X github.com/hpcenv/hpcenv/internal/version.set=$(VERSION)
+packages: build pages
+	rm -rf $(BUILD)/packages
+	contrib/packages/pack.sh $(BUILD) $(BUILD)/pages $(BUILD)/packages '$(VERSION)'
 
 # ---- the main job ---------------------------------------------------------
 
@@ -158,10 +174,13 @@ formats: oracle-venv
 # The roots that the cluster tests need, made once per machine.
 roots:
 	contrib/devcluster/debian-root.sh "$$(contrib/devcluster/host-suite.sh)" arm64
+	contrib/devcluster/debian-root.sh bookworm amd64
+	contrib/setup/nfpm.sh make
 
 # It ends with how good the answers of slurm/scope were.
 cluster: | $(RESULTS)
 	LOGS=TestScope contrib/ci/gotest.sh $(RESULTS)/cluster.json -tags cluster -count=1 -timeout 35m ./slurm/clustertest/...
+	contrib/ci/gotest.sh $(RESULTS)/packages.json -tags cluster -count=1 -timeout 5m ./contrib/packages/...
 	HPCENV_TEST_AARCH64=no HPCENV_TEST_START=--container-tmpfs contrib/ci/gotest.sh $(RESULTS)/cluster-tmpfs.json \
 		-tags cluster -count=1 -timeout 10m -run '$(MODE_STORIES)' ./slurm/clustertest/...
 	HPCENV_TEST_AARCH64=no HPCENV_TEST_START='--mount host' HPCENV_TEST_DELIVERY=tree contrib/ci/gotest.sh $(RESULTS)/cluster-host.json \

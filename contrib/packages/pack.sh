@@ -7,8 +7,7 @@
 #   hpcenv-slurm    plugin, node helper, prolog, health check  amd64, arm64
 #   hpcenv-daemon   the service                                amd64
 #
-# FORMATS: "deb rpm". COMPRESSION: that of nfpm, one word for both formats ("none" is
-# quick). SOURCE_DATE_EPOCH is the time of all files: the same sources give the same bytes.
+# FORMATS: "deb rpm". QUICK=yes hardly compresses. SOURCE_DATE_EPOCH is the time of all files: the same sources give the same bytes.
 set -euo pipefail
 
 [ $# -ge 4 ] || {
@@ -68,8 +67,10 @@ describe() {
 	for s in "${need[@]}"; do printf -- '- "%s"\n' "$s"; done
 	printf 'recommends:\n'
 	for s in "${soft[@]}"; do printf -- '- %s\n' "$s"; done
-	printf 'deb: {compression: %s}\nrpm: {group: System Environment/Daemons, buildhost: localhost, compression: %s}\n' \
-		"${COMPRESSION:-zstd}" "${COMPRESSION:-zstd}"
+	# dpkg reads zstd from Debian 12 on, rpm from EL 8.
+	local debs=zstd rpms=zstd
+	[ "${QUICK:-no}" = no ] || debs=none rpms=gzip:1
+	printf 'deb: {compression: %s}\nrpm: {group: System Environment/Daemons, buildhost: localhost, compression: "%s"}\n' "$debs" "$rpms"
 	printf 'scripts:\n'
 	for s in postinstall preremove postremove; do
 		[ ! -e "$here/scripts/$name.$s" ] || printf '  %s: %s\n' "$s" "$here/scripts/$name.$s"
@@ -122,8 +123,8 @@ for arch; do
 				describe "$name" "$format" "$arch"
 				cat "$work/contents"
 			} >"$work/nfpm.yaml"
-			"$nfpm" package --config "$work/nfpm.yaml" --packager "$format" --target "$out" >"$work/log" || {
-				cat "$work/log" "$work/nfpm.yaml" >&2
+			"$nfpm" package --config "$work/nfpm.yaml" --packager "$format" --target "$out" >"$work/log" 2>&1 || {
+				cat "$work/log" >&2
 				exit 1
 			}
 		done

@@ -41,6 +41,7 @@ xfsprogs            /usr/sbin/mkfs.xfs                          an XFS with refl
 libopenmpi-dev       /usr/bin/mpicc                              site builds against an MPI, in tests
 openmpi-bin          /usr/bin/mpirun                             MPI programs on the cluster's nodes
 prometheus           /usr/bin/promtool                           tests of the alert rules
+rpm                  /usr/bin/rpm                                looking into the rpm packages
 hyperfine            /usr/bin/hyperfine                          make bench-launch
 TABLE
 }
