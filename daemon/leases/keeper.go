@@ -56,19 +56,7 @@ type Keeper struct {
 }
 
 // Status of the leases.
-type Status struct {
-	// Holding and Bound: leases that hold, and those of them that have a job.
-	Holding int `json:"holding"`
-	Bound   int `json:"bound"`
-	// Names that keep environments.
-	Names int `json:"names"`
-	// Asked is when Slurm last told of all jobs (RFC 3339); "" = never. Problem is why it
-	// cannot now: nothing is collected.
-	Asked   string `json:"asked,omitempty"`
-	Problem string `json:"problem,omitempty"`
-	// Refused handovers since the daemon started.
-	Refused int `json:"refused"`
-}
+type Status = api.LeaseStatus
 
 // Open reads the leases of a store.
 func Open(opts Options) (*Keeper, error) {
