@@ -12,6 +12,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/cache/index"
+	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/leases"
 	"github.com/hpcenv/hpcenv/envs/sitebuild"
 )
