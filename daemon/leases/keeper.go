@@ -53,6 +53,9 @@ type Keeper struct {
 	// them. Older ones are not handed over any more.
 	over   map[string]bool
 	status Status
+	// asked is when Slurm last told; of counts the leases that hold by user.
+	asked time.Time
+	of    map[int]int
 }
 
 // Status of the leases.
@@ -66,7 +69,7 @@ func Open(opts Options) (*Keeper, error) {
 	if opts.Used == nil {
 		opts.Used = func(context.Context, time.Time, ...string) error { return nil }
 	}
-	k := &Keeper{opts: opts, records: map[string]*Record{}, over: map[string]bool{}}
+	k := &Keeper{opts: opts, records: map[string]*Record{}, over: map[string]bool{}, of: map[int]int{}}
 	if err := k.eachEnded(opts.Now().Add(-lately), func(r *Record) bool { k.over[r.Token] = true; return true }); err != nil {
 		return nil, err
 	}
@@ -92,9 +95,14 @@ func Open(opts Options) (*Keeper, error) {
 			return nil, fmt.Errorf("%w: %s: %w\nnext: remove it if no job needs it any more, and start hpcenvd again", cache.ErrStore, filepath.Join(k.dir(), e.Name()), err)
 		}
 		k.records[token] = r
+		k.of[r.UID]++
 	}
 	return k, nil
 }
+
+// maxOfOne bounds the leases of one user, each of which is a file of the store. An array is
+// one; slurmctld itself takes 10,000 jobs of all users unless it is told otherwise.
+const maxOfOne = 50_000
 
 // lately is how far back handovers that come again are known for what they are. CleanTemp
 // and a daemon's absence are shorter.
@@ -130,6 +138,7 @@ func (k *Keeper) Take(ctx context.Context, h *api.Handover, uid int, at time.Tim
 			k.mu.Lock()
 			k.status.Refused++
 			k.mu.Unlock()
+			err = &usageError{err}
 		}
 		return err
 	}
@@ -152,7 +161,7 @@ func (k *Keeper) take(ctx context.Context, h *api.Handover, uid int, at time.Tim
 		return err
 	}
 	k.mu.Lock()
-	have, over := k.records[r.Token], k.over[r.Token]
+	have, over, many := k.records[r.Token], k.over[r.Token], k.of[uid]
 	k.mu.Unlock()
 	if over {
 		return nil // a file of inbox/ that was taken in and could not be removed
@@ -163,10 +172,16 @@ func (k *Keeper) take(ctx context.Context, h *api.Handover, uid int, at time.Tim
 		}
 		return nil
 	}
+	if many >= maxOfOne {
+		return fmt.Errorf("%w: user %d has %d submissions with environments that Slurm knows or may still see; next: wait until some have ended (hpcenv leases)", ErrHandover, uid, many)
+	}
 	if err := k.save(r); err != nil {
 		return err
 	}
 	k.mu.Lock()
+	if k.records[r.Token] == nil {
+		k.of[uid]++
+	}
 	k.records[r.Token] = r
 	k.mu.Unlock()
 	return k.opts.Used(ctx, at, r.IDs...)
@@ -177,6 +192,11 @@ func (k *Keeper) take(ctx context.Context, h *api.Handover, uid int, at time.Tim
 func (k *Keeper) Reconcile(ctx context.Context) error {
 	k.asking.Lock()
 	defer k.asking.Unlock()
+	return k.reconcile(ctx)
+}
+
+// reconcile is Reconcile, for who holds asking.
+func (k *Keeper) reconcile(ctx context.Context) error {
 	if err := k.TakeInbox(ctx); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
@@ -193,7 +213,7 @@ func (k *Keeper) Reconcile(ctx context.Context) error {
 	if k.status.Problem = ""; err != nil {
 		k.status.Problem = err.Error()
 	} else {
-		k.status.Asked = asked.UTC().Format(time.RFC3339)
+		k.status.Asked, k.asked = asked.UTC().Format(time.RFC3339), asked
 	}
 	k.mu.Unlock()
 	if err != nil {
@@ -237,6 +257,9 @@ func (k *Keeper) replace(old, next *Record) error {
 		return err
 	}
 	delete(k.records, next.Token)
+	if k.of[next.UID]--; k.of[next.UID] == 0 {
+		delete(k.of, next.UID)
+	}
 	k.over[next.Token] = true
 	return nil
 }
