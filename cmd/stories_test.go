@@ -174,10 +174,14 @@ func exitsCmd(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
+// untilWithin bounds until: it costs time only where a story fails anyway, and 200 programs
+// that start at once take long on a machine of two processors.
+const untilWithin = 2 * time.Minute
+
 // untilCmd: until COMMAND… runs it until it succeeds; until hit PACKAGE waits
 // until somebody asked for it.
 func untilCmd(ts *testscript.TestScript, _ bool, args []string) {
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(untilWithin); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if args[0] == "hit" {
 			if of(ts).fetched(args[1]) > 0 {
 				return

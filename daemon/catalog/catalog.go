@@ -33,21 +33,7 @@ type Catalog struct {
 }
 
 // Status of a catalog.
-type Status struct {
-	// Path of the index.
-	Path string `json:"path"`
-	// Reconciled is when it was last compared with the store (RFC 3339); "" = never, and
-	// nothing may be collected by it.
-	Reconciled string `json:"reconciled,omitempty"`
-	// Damaged is where a damaged index was put aside since the daemon started.
-	Damaged string `json:"damaged,omitempty"`
-	// Broken are environments whose description cannot be read, with why.
-	Broken []string `json:"broken,omitempty"`
-	// Environments, with what they take of the store.
-	Environments int   `json:"environments"`
-	Bytes        int64 `json:"bytes"`
-	Inodes       int64 `json:"inodes"`
-}
+type Status = api.IndexStatus
 
 // Open opens the index at path. One that is damaged is put aside, with what index.Lost
 // names, and a new one is made: it has to be compared with the store (Reconcile).

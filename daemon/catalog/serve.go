@@ -57,7 +57,7 @@ func (c *Catalog) CheckIndex(ctx context.Context) (*api.IndexStatus, error) {
 	if err != nil {
 		return nil, err
 	}
-	return (*api.IndexStatus)(&st), nil
+	return &st, nil
 }
 
 // Where returns the environments that have a package, of those that members of groups may

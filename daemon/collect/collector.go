@@ -12,6 +12,7 @@ import (
 
 	"github.com/hpcenv/hpcenv/cache"
 	"github.com/hpcenv/hpcenv/cache/index"
+	"github.com/hpcenv/hpcenv/daemon/api"
 	"github.com/hpcenv/hpcenv/daemon/leases"
 	"github.com/hpcenv/hpcenv/envs/sitebuild"
 )
@@ -58,24 +59,7 @@ type Collector struct {
 }
 
 // Status of collection.
-type Status struct {
-	// Last collection (RFC 3339), "" = none since the daemon started, and what it did.
-	Last    string `json:"last,omitempty"`
-	Removed int    `json:"removed"`
-	Bytes   int64  `json:"bytes"`
-	Inodes  int64  `json:"inodes"`
-	// Problem is why nothing was collected; "" = it was.
-	Problem string `json:"problem,omitempty"`
-	// Over says that the budget is exceeded by what is needed.
-	Over string `json:"over,omitempty"`
-	// MaxBytes and MaxInodes are the budget; 0 = none.
-	MaxBytes  int64 `json:"max_bytes"`
-	MaxInodes int64 `json:"max_inodes"`
-	// Trash counts what can be brought back.
-	Trash int `json:"trash"`
-	// Restored counts what was brought back since the daemon started.
-	Restored int `json:"restored"`
-}
+type Status = api.GCStatus
 
 // New returns a Collector, once it has finished what a kill interrupted: before the store
 // is used.

@@ -39,7 +39,7 @@ func (k *Keeper) TakeInbox(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: list %s: %w", cache.ErrStore, dir, err)
 	}
-	of := map[int]int{}
+	of, junk := map[int]int{}, map[int]int{}
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -50,9 +50,12 @@ func (k *Keeper) TakeInbox(ctx context.Context) error {
 		case errors.Is(err, os.ErrNotExist):
 			continue
 		case errors.Is(err, errLater):
+			if err := k.litter(path, errLater, junk); err != nil {
+				return err
+			}
 			continue
 		case errors.Is(err, ErrHandover):
-			if err := k.litter(path, err); err != nil {
+			if err := k.litter(path, err, junk); err != nil {
 				return err
 			}
 			continue
@@ -155,11 +158,19 @@ func unfinished(path string) error {
 	return fmt.Errorf("%w: it was never finished", ErrHandover)
 }
 
-// litter removes what is no handover once it is old; a directory only if it is empty.
-func (k *Keeper) litter(path string, why error) error {
+// litter removes what is no handover, or not finished, once it is old, or at once beyond
+// what one user may leave: else one could keep the rest of inbox/ from being read. A
+// directory goes only if it is empty. junk counts by user.
+func (k *Keeper) litter(path string, why error, junk map[int]int) error {
 	st, err := os.Lstat(path)
-	if err == nil && k.opts.Now().Sub(st.ModTime()) < litterAge {
-		return nil
+	if err == nil {
+		uid := -1
+		if sys, ok := st.Sys().(*syscall.Stat_t); ok {
+			uid = int(sys.Uid)
+		}
+		if junk[uid]++; junk[uid] <= maxOfUser && (errors.Is(why, errLater) || k.opts.Now().Sub(st.ModTime()) < litterAge) {
+			return nil
+		}
 	}
 	if err == nil {
 		err = os.Remove(path)

@@ -53,22 +53,13 @@ type Keeper struct {
 	// them. Older ones are not handed over any more.
 	over   map[string]bool
 	status Status
+	// asked is when Slurm last told; of counts the leases that hold by user.
+	asked time.Time
+	of    map[int]int
 }
 
 // Status of the leases.
-type Status struct {
-	// Holding and Bound: leases that hold, and those of them that have a job.
-	Holding int `json:"holding"`
-	Bound   int `json:"bound"`
-	// Names that keep environments.
-	Names int `json:"names"`
-	// Asked is when Slurm last told of all jobs (RFC 3339); "" = never. Problem is why it
-	// cannot now: nothing is collected.
-	Asked   string `json:"asked,omitempty"`
-	Problem string `json:"problem,omitempty"`
-	// Refused handovers since the daemon started.
-	Refused int `json:"refused"`
-}
+type Status = api.LeaseStatus
 
 // Open reads the leases of a store.
 func Open(opts Options) (*Keeper, error) {
@@ -78,7 +69,7 @@ func Open(opts Options) (*Keeper, error) {
 	if opts.Used == nil {
 		opts.Used = func(context.Context, time.Time, ...string) error { return nil }
 	}
-	k := &Keeper{opts: opts, records: map[string]*Record{}, over: map[string]bool{}}
+	k := &Keeper{opts: opts, records: map[string]*Record{}, over: map[string]bool{}, of: map[int]int{}}
 	if err := k.eachEnded(opts.Now().Add(-lately), func(r *Record) bool { k.over[r.Token] = true; return true }); err != nil {
 		return nil, err
 	}
@@ -104,9 +95,14 @@ func Open(opts Options) (*Keeper, error) {
 			return nil, fmt.Errorf("%w: %s: %w\nnext: remove it if no job needs it any more, and start hpcenvd again", cache.ErrStore, filepath.Join(k.dir(), e.Name()), err)
 		}
 		k.records[token] = r
+		k.of[r.UID]++
 	}
 	return k, nil
 }
+
+// maxOfOne bounds the leases of one user, each of which is a file of the store. An array is
+// one; slurmctld itself takes 10,000 jobs of all users unless it is told otherwise.
+const maxOfOne = 50_000
 
 // lately is how far back handovers that come again are known for what they are. CleanTemp
 // and a daemon's absence are shorter.
@@ -142,6 +138,7 @@ func (k *Keeper) Take(ctx context.Context, h *api.Handover, uid int, at time.Tim
 			k.mu.Lock()
 			k.status.Refused++
 			k.mu.Unlock()
+			err = &usageError{err}
 		}
 		return err
 	}
@@ -164,7 +161,7 @@ func (k *Keeper) take(ctx context.Context, h *api.Handover, uid int, at time.Tim
 		return err
 	}
 	k.mu.Lock()
-	have, over := k.records[r.Token], k.over[r.Token]
+	have, over, many := k.records[r.Token], k.over[r.Token], k.of[uid]
 	k.mu.Unlock()
 	if over {
 		return nil // a file of inbox/ that was taken in and could not be removed
@@ -175,10 +172,16 @@ func (k *Keeper) take(ctx context.Context, h *api.Handover, uid int, at time.Tim
 		}
 		return nil
 	}
+	if many >= maxOfOne {
+		return fmt.Errorf("%w: user %d has %d submissions with environments that Slurm knows or may still see; next: wait until some have ended (hpcenv leases)", ErrHandover, uid, many)
+	}
 	if err := k.save(r); err != nil {
 		return err
 	}
 	k.mu.Lock()
+	if k.records[r.Token] == nil {
+		k.of[uid]++
+	}
 	k.records[r.Token] = r
 	k.mu.Unlock()
 	return k.opts.Used(ctx, at, r.IDs...)
@@ -189,6 +192,11 @@ func (k *Keeper) take(ctx context.Context, h *api.Handover, uid int, at time.Tim
 func (k *Keeper) Reconcile(ctx context.Context) error {
 	k.asking.Lock()
 	defer k.asking.Unlock()
+	return k.reconcile(ctx)
+}
+
+// reconcile is Reconcile, for who holds asking.
+func (k *Keeper) reconcile(ctx context.Context) error {
 	if err := k.TakeInbox(ctx); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
@@ -205,7 +213,7 @@ func (k *Keeper) Reconcile(ctx context.Context) error {
 	if k.status.Problem = ""; err != nil {
 		k.status.Problem = err.Error()
 	} else {
-		k.status.Asked = asked.UTC().Format(time.RFC3339)
+		k.status.Asked, k.asked = asked.UTC().Format(time.RFC3339), asked
 	}
 	k.mu.Unlock()
 	if err != nil {
@@ -249,6 +257,9 @@ func (k *Keeper) replace(old, next *Record) error {
 		return err
 	}
 	delete(k.records, next.Token)
+	if k.of[next.UID]--; k.of[next.UID] == 0 {
+		delete(k.of, next.UID)
+	}
 	k.over[next.Token] = true
 	return nil
 }

@@ -484,3 +484,25 @@ func TestStep(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestInboxIsNotFilled: what one user leaves there in masses goes, and keeps nobody's
+// handover from being taken in.
+func TestInboxIsNotFilled(t *testing.T) {
+	s := newSite(t)
+	s.now = time.Now()
+	inbox := filepath.Join(s.store.Root(), "inbox")
+	for i := range 1500 {
+		name := fmt.Sprintf("%sjunk%d", []string{"", handover.Unfinished}[i%2], i)
+		if err := os.WriteFile(filepath.Join(inbox, name), []byte("{"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := handover.Give(t.Context(), "", s.store.Root(), handed(t, 1, 7)); err != nil {
+		t.Fatal(err)
+	}
+	s.must(7, leases.KindToken)
+	left, err := os.ReadDir(inbox)
+	if err != nil || len(left) != 1000 {
+		t.Errorf("%d are left, %v", len(left), err)
+	}
+}

@@ -22,7 +22,7 @@ func (k *Keeper) JobOwner(ctx context.Context, job int) (int, error) {
 		r, err = k.OfJob(job)
 	}
 	if errors.Is(err, cache.ErrNotFound) {
-		return 0, &noJobError{err}
+		return 0, &usageError{fmt.Errorf("%w\nnext: hpcenv leases --ended lists yours; a job without --env-lock, or one with a store of one's own, has no record", err)}
 	}
 	if err != nil {
 		return 0, err
@@ -30,15 +30,13 @@ func (k *Keeper) JobOwner(ctx context.Context, job int) (int, error) {
 	return r.UID, nil
 }
 
-// noJobError says what to do about a job that no submission is known of.
-type noJobError struct{ err error }
+// usageError is an error that the caller made, of its own classes.
+type usageError struct{ err error }
 
-func (e *noJobError) Error() string {
-	return e.err.Error() + "\nnext: hpcenv leases --ended lists yours; a job without --env-lock, or one with a store of one's own, has no record"
-}
+func (e *usageError) Error() string { return e.err.Error() }
 
-func (e *noJobError) Unwrap() []error {
-	return []error{e.err, api.Errorf(api.ExitUsage, "%s", e.Error())}
+func (e *usageError) Unwrap() []error {
+	return []error{e.err, api.Errorf(api.ExitUsage, "%s", e.err.Error())}
 }
 
 // freshEnough is how old Slurm's last answer may be for lists that people look at.
@@ -47,15 +45,22 @@ const freshEnough = 10 * time.Second
 // refresh asks Slurm again, unless its answer is younger than age, and tells whether it did: somebody looks
 // at a job that was submitted a moment ago. That Slurm cannot tell is said by Status.
 func (k *Keeper) refresh(ctx context.Context, age time.Duration) bool {
+	wanted := k.opts.Now()
+	// Many may look at once: who waited for another's question takes its answer.
+	k.asking.Lock()
+	defer k.asking.Unlock()
 	k.mu.Lock()
-	last, err := time.Parse(time.RFC3339, k.status.Asked)
+	last := k.asked
 	k.mu.Unlock()
-	if err == nil && k.opts.Now().Sub(last) < age {
+	switch {
+	case last.After(wanted):
+		return true
+	case wanted.Sub(last) < age:
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, freshEnough)
 	defer cancel()
-	return k.Reconcile(ctx) == nil
+	return k.reconcile(ctx) == nil
 }
 
 // Job tells what a job was submitted with.

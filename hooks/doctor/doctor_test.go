@@ -134,7 +134,7 @@ func TestHanging(t *testing.T) {
 func TestBundle(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, map[string]string{
-		"etc/hpcenv/hpcenvd.yaml":  "store: /s\nfetch:\n  mirrors:\n    - {prefix: \"https://conda.example\", urls: [\"https://joe:hunter2@mirror.example/t/tok-123/main\"]}\n  credentials: /root/creds.json\n",
+		"etc/hpcenv/hpcenvd.yaml":  "store: /s\nfetch:\n  mirrors:\n    - {prefix: \"https://conda.example\", urls: [\"https://joe:hunter2@mirror.example/t/tok-123/main\"]}\n  credentials: /srv/creds.json\n",
 		"etc/slurm/plugstack.conf": "required hpcenv_spank.so store=/s\n",
 	})
 	h := &Host{Root: root, UID: os.Geteuid()}

@@ -181,6 +181,16 @@ func (c *cluster) condition(cond string) (bool, error) {
 		return c.delivery == image.Image, nil
 	case "container-tmpfs":
 		return slices.Contains(strings.Fields(os.Getenv("HPCENV_TEST_START")), "--container-tmpfs"), nil
+	case "autofs":
+		known, err := os.ReadFile("/proc/filesystems")
+		if err != nil {
+			return false, err
+		}
+		if !strings.Contains(string(known), "\tautofs\n") {
+			fmt.Fprintln(os.Stderr, "NO AUTOFS: this kernel has none; what is mounted when it is looked at was not tried")
+			return false, nil
+		}
+		return true, nil
 	case "local":
 		return c.local, nil
 	case "bwrap", "git", "mpicc":

@@ -191,15 +191,23 @@ func (e *evaluation) nodes(parts map[string]bool, sz size) {
 	}
 	names := e.listed(sz)
 	if names != nil {
-		if slices.ContainsFunc(names, func(n string) bool { return !in[n] }) {
+		unfit := slices.ContainsFunc(names, func(n string) bool { return !in[n] })
+		all := slices.Clone(names)
+		if unfit {
 			e.out.because("some of the nodes that are required do not fit %s", e.req.given())
+			// What is asked of the job as a whole (--gpus) further nodes may bring, which
+			// Slurm adds to those that are required.
+			for _, n := range e.out.Nodes {
+				if !slices.Contains(all, n) {
+					all = append(all, n)
+				}
+			}
 		}
+		e.out.Nodes, e.out.All = all, !unfit
 		clear(in)
-		e.out.Nodes = slices.Clone(names)
-		for _, n := range names {
+		for _, n := range all {
 			in[n] = true
 		}
-		e.out.All = true
 	}
 	if len(in) == 0 {
 		e.out.because("no node that is known here fits %s", e.req.given())

@@ -80,7 +80,7 @@ func (h *health) AdminStatus(ctx context.Context) (*api.AdminStatus, error) {
 	}
 	st := &api.AdminStatus{
 		Version: service.Version(), Host: host, PID: os.Getpid(), Since: h.since.UTC().Format(time.RFC3339), Store: h.store.Root(),
-		Work: h.srv.Work(), Schedules: h.sched.Status(), Leases: api.LeaseStatus(h.need.Status()), GC: api.GCStatus(h.col.Status()), Warnings: []string{},
+		Work: h.srv.Work(), Schedules: h.sched.Status(), Leases: h.need.Status(), GC: h.col.Status(), Warnings: []string{},
 	}
 	warn := func(format string, args ...any) { st.Warnings = append(st.Warnings, fmt.Sprintf(format, args...)) }
 	full, ok := h.statfs()
@@ -93,7 +93,7 @@ func (h *health) AdminStatus(ctx context.Context) (*api.AdminStatus, error) {
 	if err != nil {
 		warn("the index does not answer: %v", err)
 	}
-	st.Index = api.IndexStatus(index)
+	st.Index = index
 	if index.Damaged != "" {
 		warn("the index was damaged and made anew; the old one is %s", index.Damaged)
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -69,11 +70,11 @@ func (s sealed) String() string {
 func unseal(payload string) (sealed, error) {
 	f := strings.Split(payload, " ")
 	if len(f) != 4 || f[0] != requestVersion {
-		return sealed{}, fmt.Errorf("made for something else than a request to this release of hpcenvd")
+		return sealed{}, errors.New("made for something else than a request to this release of hpcenvd")
 	}
 	key, err := hex.DecodeString(f[3])
 	if err != nil || len(key) != keyBytes {
-		return sealed{}, fmt.Errorf("without a key")
+		return sealed{}, errors.New("without a key")
 	}
 	return sealed{instance: f[1], digest: f[2], key: key}, nil
 }
