@@ -23,7 +23,7 @@ MODE_STORIES := TestStories/(batch|export|het|nested|overlap|path-kept|private|s
 TREE_STORIES := TestStories/(batch|build-job|mixed|nested|root-squash|srun-salloc|store-safe|wrapper)$$
 
 .PHONY: all help setup build go-build shim demo test check check-data unit ctest cluster counts \
-	oracle oracle-venv formats servers fuzz test-slurm-24.11 test-deliveries test-image-faults bench-daemon bench-elf bench-image bench-launch bench-link bench-lock bench-select bench-storm roots install packages pages gpu-check clean
+	oracle oracle-venv formats servers fuzz test-packages test-slurm-24.11 test-deliveries test-image-faults bench-daemon bench-elf bench-image bench-launch bench-link bench-lock bench-select bench-storm roots install packages pages gpu-check clean
 
 all: build
 
@@ -35,6 +35,7 @@ help:
 	@echo "make formats           lock files and wheels: tried, accepted, compared, and times, in one table"
 	@echo "make fuzz              every fuzz target for FUZZTIME (60s)"
 	@echo "make test-slurm-24.11  the cluster tests on Slurm 24.11, from a Debian 13 root"
+	@echo "make test-packages     the packages installed, upgraded and removed in a Debian root"
 	@echo "make test-image-faults launches from images, killed at random instants (long)"
 	@echo "make test-deliveries   what jobs go through, with images and copies of them, both mounts, a store that refuses root"
 	@echo "make bench-daemon      the daemon with 10,000 environments and 5 million files"
@@ -180,13 +181,10 @@ formats: oracle-venv
 # The roots that the cluster tests need, made once per machine.
 roots:
 	contrib/devcluster/debian-root.sh "$$(contrib/devcluster/host-suite.sh)" arm64
-	contrib/devcluster/debian-root.sh bookworm amd64
-	contrib/setup/nfpm.sh make
 
 # It ends with how good the answers of slurm/scope were.
 cluster: | $(RESULTS)
 	LOGS=TestScope contrib/ci/gotest.sh $(RESULTS)/cluster.json -tags cluster -count=1 -timeout 35m ./slurm/clustertest/...
-	contrib/ci/gotest.sh $(RESULTS)/packages.json -tags cluster -count=1 -timeout 5m ./contrib/packages/...
 	HPCENV_TEST_AARCH64=no HPCENV_TEST_START=--container-tmpfs contrib/ci/gotest.sh $(RESULTS)/cluster-tmpfs.json \
 		-tags cluster -count=1 -timeout 10m -run '$(MODE_STORIES)' ./slurm/clustertest/...
 	HPCENV_TEST_AARCH64=no HPCENV_TEST_START='--mount host' HPCENV_TEST_DELIVERY=tree contrib/ci/gotest.sh $(RESULTS)/cluster-host.json \
@@ -200,6 +198,14 @@ test-image-faults: setup build | $(RESULTS)
 	HPCENV_TEST_LONG=yes HPCENV_TEST_AARCH64=no HPCENV_TEST_DELIVERY=image contrib/ci/gotest.sh $(RESULTS)/image-faults.json \
 		-tags cluster -count=1 -timeout 20m -run 'TestLong$$|TestErrors/image-(faults|stuck)$$' ./slurm/clustertest
 	$(GO) run ./contrib/ci/testcount -totals $(RESULTS)/image-faults.json
+
+# Longer than `make test`, the first time: the packages are made, installed, upgraded with a
+# job in the queue, and removed, by the guide's own commands, in a Debian root.
+test-packages: setup build | $(RESULTS)
+	contrib/devcluster/debian-root.sh bookworm amd64
+	contrib/setup/nfpm.sh make
+	contrib/ci/gotest.sh $(RESULTS)/packages.json -tags cluster -count=1 -timeout 8m ./contrib/packages/...
+	$(GO) run ./contrib/ci/testcount -totals $(RESULTS)/packages.json
 
 test-slurm-24.11: setup build | $(RESULTS)
 	contrib/devcluster/debian-root.sh trixie amd64
