@@ -347,7 +347,7 @@ func (k *Keeper) eachEnded(since time.Time, visit func(*Record) bool) error {
 // List returns the leases of a user, or of all if uid is nil, the newest first; with
 // those that ended since a time unless that is zero.
 func (k *Keeper) List(ctx context.Context, uid *int, endedSince time.Time) ([]api.Lease, error) {
-	k.refresh(ctx, freshEnough)
+	k.refresh(ctx)
 	out := []api.Lease{}
 	k.mu.Lock()
 	for _, r := range k.records {

@@ -18,7 +18,7 @@ import (
 // JobOwner is the user whose job a number is, as its submission has it.
 func (k *Keeper) JobOwner(ctx context.Context, job int) (int, error) {
 	r, err := k.OfJob(job)
-	if errors.Is(err, cache.ErrNotFound) && k.refresh(ctx, time.Second) {
+	if errors.Is(err, cache.ErrNotFound) && k.anew(ctx) {
 		r, err = k.OfJob(job)
 	}
 	if errors.Is(err, cache.ErrNotFound) {
@@ -39,12 +39,34 @@ func (e *usageError) Unwrap() []error {
 	return []error{e.err, api.Errorf(api.ExitUsage, "%s", e.err.Error())}
 }
 
+// anew asks Slurm for what it knows now, and tells whether it did: somebody looks at a job
+// that was submitted a moment ago. It asks once a second at most; who comes earlier waits.
+func (k *Keeper) anew(ctx context.Context) bool {
+	wanted := k.opts.Now()
+	k.asking.Lock()
+	defer k.asking.Unlock()
+	k.mu.Lock()
+	last := k.asked
+	k.mu.Unlock()
+	if last.After(wanted) {
+		return true // who waited for another's question takes its answer
+	}
+	ctx, cancel := context.WithTimeout(ctx, freshEnough)
+	defer cancel()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(min(time.Second, time.Second-wanted.Sub(last))):
+	}
+	return k.reconcile(ctx) == nil
+}
+
 // freshEnough is how old Slurm's last answer may be for lists that people look at.
 const freshEnough = 10 * time.Second
 
-// refresh asks Slurm again, unless its answer is younger than age, and tells whether it did: somebody looks
-// at a job that was submitted a moment ago. That Slurm cannot tell is said by Status.
-func (k *Keeper) refresh(ctx context.Context, age time.Duration) bool {
+// refresh asks Slurm again, unless its answer is fresh enough. That it cannot tell is said
+// by Status.
+func (k *Keeper) refresh(ctx context.Context) bool {
 	wanted := k.opts.Now()
 	// Many may look at once: who waited for another's question takes its answer.
 	k.asking.Lock()
@@ -55,7 +77,7 @@ func (k *Keeper) refresh(ctx context.Context, age time.Duration) bool {
 	switch {
 	case last.After(wanted):
 		return true
-	case wanted.Sub(last) < age:
+	case wanted.Sub(last) < freshEnough:
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, freshEnough)

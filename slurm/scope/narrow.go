@@ -195,15 +195,18 @@ func (e *evaluation) nodes(parts map[string]bool, sz size) {
 		all := slices.Clone(names)
 		if unfit {
 			e.out.because("some of the nodes that are required do not fit %s", e.req.given())
-			// What is asked of the job as a whole (--gpus) further nodes may bring, which
-			// Slurm adds to those that are required.
+		}
+		// What is asked of the job as a whole further nodes may bring, which Slurm adds to
+		// those that are required.
+		_, whole := e.req.values["gpus"]
+		if whole = whole && unfit; whole {
 			for _, n := range e.out.Nodes {
 				if !slices.Contains(all, n) {
 					all = append(all, n)
 				}
 			}
 		}
-		e.out.Nodes, e.out.All = all, !unfit
+		e.out.Nodes, e.out.All = all, !whole
 		clear(in)
 		for _, n := range all {
 			in[n] = true
