@@ -211,7 +211,7 @@ test-slurm-24.11: setup build | $(RESULTS)
 	contrib/devcluster/debian-root.sh trixie amd64
 	contrib/devcluster/debian-root.sh trixie arm64
 	LOGS=TestScope HPCENV_TEST_ROOT=trixie contrib/ci/gotest.sh $(RESULTS)/cluster-24.11.json \
-		-tags cluster -count=1 -timeout 40m ./slurm/clustertest/...
+		-tags cluster -count=1 -timeout 40m ./slurm/clustertest/... ./contrib/packages
 	$(GO) run ./contrib/ci/testcount -totals $(RESULTS)/cluster-24.11.json
 
 # Longer than `make test` (half an hour): the scenarios of a job with images and with copies

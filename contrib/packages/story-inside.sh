@@ -45,7 +45,11 @@ files() {
 state() { scontrol show job "$1" | sed -n 's/.*JobState=\([A-Z]*\).*/\1/p'; }
 ended() { [ "$(state "$1")" = COMPLETED ]; }
 restart_slurmd() {
-	kill "$slurmd" && wait "$slurmd" || true
+	kill "$slurmd"
+	# 24.11 may wait for ever for a connection that it has itself.
+	for _ in $(seq 30); do [ ! -e "/proc/$slurmd/exe" ] || sleep 0.1; done
+	[ ! -e "/proc/$slurmd/exe" ] || kill -KILL "$slurmd"
+	wait "$slurmd" || true
 	slurmd -D >/run/slurmd.log 2>&1 &
 	slurmd=$!
 	soon timeout 5 srun true
