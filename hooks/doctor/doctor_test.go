@@ -100,6 +100,11 @@ func TestStore(t *testing.T) {
 	if left, err := os.ReadDir(filepath.Join(root, "tmp")); err != nil || len(left) != 1 { // tmp/locks
 		t.Errorf("left in tmp: %v %v", left, err)
 	}
+	// What is kept beside descriptions, and of site builds, is none.
+	write(t, root, map[string]string{"meta/" + strings.Repeat("cd", 16) + "/linux-64.overlay.json": "{}", "meta/" + strings.Repeat("cd", 16) + "/linux-64.needs.json": "{}"})
+	if f := find(h.lookContent(t.Context()), "content", Problem); f != nil {
+		t.Errorf("%+v", f)
+	}
 	// A purge that took an image is seen.
 	write(t, root, map[string]string{"meta/" + strings.Repeat("ab", 16) + "/linux-64.json": "{}"})
 	if f := find(h.lookContent(t.Context()), "content", Problem); f == nil {

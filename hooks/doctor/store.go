@@ -206,8 +206,8 @@ func (h *Host) lookContent(ctx context.Context) (f findings) {
 		err = errors.Join(err, gerr, ctx.Err())
 		for _, m := range metas {
 			platform, of := strings.CutSuffix(filepath.Base(m), ".json")
-			if !of || strings.HasSuffix(platform, ".needs") {
-				continue
+			if !of || strings.Contains(platform, ".") {
+				continue // what is kept beside a description
 			}
 			_, terr := os.Stat(filepath.Join(root, "trees", platform, id))
 			_, ierr := os.Stat(filepath.Join(root, "images", platform, id+cache.ImageSuffix))
